@@ -1,0 +1,205 @@
+//! The envelope of a JSON-RPC message, found without building the message: what kind it is, its id, its method and
+//! its progress token. Parsing the rest is JavaScript's, which can rely on the proof that it will succeed.
+
+use super::json::Scanner;
+pub use super::json::{field, quote, string, Malformed};
+use std::ops::Range;
+
+/// An array has room for so many elements that are no message. Beyond it they are left out, so that `[0,0,...]` does
+/// not take many times its own size.
+const MAX_STRANGERS: usize = 1000;
+
+/// A request's id, or a progress token.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Id {
+    /// `null`, or no id at all on an error response.
+    Null,
+    /// A number, as it was written.
+    Number(String),
+    /// A string, decoded.
+    String(String),
+}
+
+impl Id {
+    /// Whether one is a number and the other the string of the same text: what a peer makes of an id that gets its
+    /// type wrong.
+    pub fn twin(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Number(number), Self::String(string)) | (Self::String(string), Self::Number(number)) => {
+                number == string
+            }
+            _ => false,
+        }
+    }
+
+    fn read(raw: &str) -> Option<Self> {
+        match raw.as_bytes().first()? {
+            b'n' => Some(Self::Null),
+            b'"' => string(raw).map(|text| Self::String(text.into_owned())),
+            b'-' | b'0'..=b'9' => Some(Self::Number(raw.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+/// One JSON-RPC 2.0 message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// A method with an id that is a string or a number.
+    Request {
+        /// Its id, never null.
+        id: Id,
+        /// The method's name.
+        method: String,
+    },
+    /// A method without an id.
+    Notification {
+        /// The method's name.
+        method: String,
+        /// `params.progressToken`, if that is a string or a number.
+        token: Option<Id>,
+    },
+    /// A response with a result.
+    Result {
+        /// The id it answers; null where the sender wrote null.
+        id: Id,
+    },
+    /// A response with an error object.
+    Error {
+        /// The id it answers; null where the sender wrote null or none.
+        id: Id,
+        /// `error.code`, if that is an integer.
+        code: Option<i64>,
+    },
+}
+
+/// What a text holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payload {
+    /// One message.
+    One(Message),
+    /// An array: the place of each element in the text, and its message, `None` where it is no JSON-RPC message. An
+    /// array within the array is none. After a thousand such elements more of them are left out.
+    Many(Vec<(Range<usize>, Option<Message>)>),
+    /// Valid JSON, but no JSON-RPC message: a heartbeat, say; or a contradictory one, like a result with an error.
+    Other,
+}
+
+type Elements = Vec<(Range<usize>, Option<Message>)>;
+
+/// Reads the envelope of a text and proves that the text is exactly one complete JSON value, as `JSON.parse` accepts
+/// it. Of equal keys the last one counts, on every level.
+///
+/// # Errors
+/// [`Malformed`] if the text is anything else.
+pub fn scan(text: &str) -> Result<Payload, Malformed> {
+    let mut scanner = Scanner::new(text);
+    scanner.space();
+    let payload = match scanner.peek() {
+        Some(b'{') => message(&mut scanner)?.map_or(Payload::Other, Payload::One),
+        Some(b'[') => Payload::Many(messages(&mut scanner)?),
+        _ => {
+            scanner.value()?;
+            Payload::Other
+        }
+    };
+    scanner.end()?;
+    Ok(payload)
+}
+
+fn messages(scanner: &mut Scanner<'_>) -> Result<Elements, Malformed> {
+    let mut found = Vec::new();
+    let mut strangers = 0;
+    let mut first = true;
+    while scanner.element(&mut first)? {
+        let start = scanner.at();
+        let message = match scanner.peek() {
+            Some(b'{') => message(scanner)?,
+            _ => scanner.value().map(|_| None)?,
+        };
+        strangers += usize::from(message.is_none());
+        if message.is_some() || strangers <= MAX_STRANGERS {
+            found.push((start..scanner.at(), message));
+        }
+    }
+    Ok(found)
+}
+
+/// The raw values of an object's members that matter here.
+#[derive(Default)]
+struct Envelope<'a> {
+    version: Option<&'a str>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    token: Option<&'a str>,
+    result: Option<&'a str>,
+    error: Option<ErrorMember<'a>>,
+}
+
+struct ErrorMember<'a> {
+    is_object: bool,
+    code: Option<&'a str>,
+}
+
+fn message(scanner: &mut Scanner<'_>) -> Result<Option<Message>, Malformed> {
+    let mut envelope = Envelope::default();
+    let mut first = true;
+    while let Some(key) = scanner.member(&mut first)? {
+        match &*key {
+            "jsonrpc" => envelope.version = Some(scanner.value()?),
+            "id" => envelope.id = Some(scanner.value()?),
+            "method" => envelope.method = Some(scanner.value()?),
+            "params" => envelope.token = inner(scanner, "progressToken")?,
+            "result" => envelope.result = Some(scanner.value()?),
+            "error" => {
+                let is_object = scanner.peek() == Some(b'{');
+                envelope.error = Some(ErrorMember { is_object, code: inner(scanner, "code")? });
+            }
+            _ => {
+                scanner.value()?;
+            }
+        }
+    }
+    Ok(envelope.read())
+}
+
+/// Goes over a value; gives the raw value of one member of it, if it is an object that has it.
+fn inner<'a>(scanner: &mut Scanner<'a>, key: &str) -> Result<Option<&'a str>, Malformed> {
+    match scanner.peek() {
+        Some(b'{') => scanner.member_value(key),
+        _ => scanner.value().map(|_| None),
+    }
+}
+
+impl Envelope<'_> {
+    fn read(self) -> Option<Message> {
+        if string(self.version?)? != "2.0" {
+            return None;
+        }
+        let id = match self.id {
+            Some(raw) => Some(Id::read(raw)?),
+            None => None,
+        };
+        match (self.method, self.result, self.error) {
+            (Some(method), None, None) => {
+                let method = string(method)?.into_owned();
+                match id {
+                    None => Some(Message::Notification { method, token: self.token.and_then(token) }),
+                    // JSON-RPC discourages it, MCP forbids it, and nobody could be answered.
+                    Some(Id::Null) => None,
+                    Some(id) => Some(Message::Request { id, method }),
+                }
+            }
+            (None, Some(_), None) => id.map(|id| Message::Result { id }),
+            (None, None, Some(error)) if error.is_object => {
+                let code = error.code.and_then(|raw| raw.parse().ok());
+                Some(Message::Error { id: id.unwrap_or(Id::Null), code })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn token(raw: &str) -> Option<Id> {
+    Id::read(raw).filter(|id| *id != Id::Null)
+}
