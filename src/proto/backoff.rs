@@ -1,0 +1,65 @@
+//! Waits before an attempt, and the seeded randomness that spreads them.
+
+use std::time::Duration;
+
+/// SplitMix64: small, seeded, and good enough to spread waits and make ids. Not for secrets.
+#[derive(Clone, Debug)]
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 bits.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A fraction from 0 up to 1.
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// `len` characters of a-z and 0-9.
+    pub(crate) fn word(&mut self, len: usize) -> String {
+        const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+        (0..len).map(|_| LETTERS[(self.next() % 36) as usize] as char).collect()
+    }
+}
+
+/// Our own backoff: `base` doubled per attempt, capped, spread by a quarter either way.
+#[derive(Clone, Debug)]
+pub(crate) struct Backoff {
+    /// `retry.baseMs`.
+    pub(crate) base: Duration,
+    /// `retry.maxMs`.
+    pub(crate) max: Duration,
+}
+
+/// A server's hint is never shortened; it is spread by a tenth of it, at most this much.
+const HINT_SPREAD: Duration = Duration::from_millis(200);
+/// From this many barren opens in a row on, a hint alone (`retry: 1`) no longer sets the pace.
+const BARREN_LIMIT: u32 = 3;
+
+impl Backoff {
+    /// The wait before attempt `attempt` (from 0) without any hint.
+    pub(crate) fn own(&self, attempt: u32, rng: &mut Rng) -> Duration {
+        let doubled = self.base.saturating_mul(1u32.checked_shl(attempt.min(31)).unwrap_or(u32::MAX));
+        doubled.min(self.max).mul_f64(0.75 + rng.fraction() / 2.0)
+    }
+
+    /// The wait before a resume: the stream's `retry` where the server gave one, else our own.
+    pub(crate) fn resume(&self, hint: Option<Duration>, barren: u32, rng: &mut Rng) -> Duration {
+        let Some(hint) = hint else { return self.own(barren, rng) };
+        let hinted = hint.saturating_add((hint / 10).min(HINT_SPREAD).mul_f64(rng.fraction()));
+        if barren < BARREN_LIMIT {
+            return hinted;
+        }
+        hinted.max(self.own(barren, rng))
+    }
+}

@@ -1,0 +1,338 @@
+//! The client: composes the parts, takes inputs, gives outputs.
+
+mod handshake;
+mod receive;
+mod recover;
+mod send;
+mod settle;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::backoff::Rng;
+use super::config::{Config, TimeoutOptions};
+use super::deadline::Budget;
+use super::error::{ConfigError, Outcome};
+use super::event::{Diagnostics, Event, MessageRef, Settlement};
+use super::http::{HttpRequest, IoFailure, ResponseHead};
+use super::jsonrpc::Id;
+use super::ledger::{members, notification, Entry, Kind, Ledger};
+use super::session::{Session, State};
+use super::time::Instant;
+use super::timer::{Clock, Owner, Timers};
+use super::{CallId, ExchangeId};
+
+/// What happened outside.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// The instant of [`Output::Timeout`] came. Late or spurious ones are no-ops.
+    Timeout,
+    /// Response headers came.
+    Head(ExchangeId, ResponseHead),
+    /// Bytes of a response body came.
+    Body(ExchangeId, &'a [u8]),
+    /// A response body ended cleanly.
+    End(ExchangeId),
+    /// The request or its body failed.
+    Failed(ExchangeId, IoFailure),
+}
+
+/// What to do outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Make this request; report its head or failure.
+    Transmit(ExchangeId, HttpRequest),
+    /// Read its body (`true`), or pause.
+    Read(ExchangeId, bool),
+    /// It is over for us: abort it, cancel its body, report nothing more of it.
+    Abort(ExchangeId),
+    /// Tell the application; no call: the session's.
+    Event(Option<CallId>, Instant, Event),
+    /// The call ended. Exactly one per [`Client::call`], [`Client::notify`] and [`Client::connect`] (call 0).
+    Settle(CallId, Instant, Settlement),
+    /// The server asks: give its JSON-RPC response to [`Client::answer`]. The call is the one it asked during.
+    Request(Option<CallId>, Instant, MessageRef),
+    /// The handshake is done; the message is the response to `initialize`.
+    Ready {
+        /// The negotiated version.
+        protocol_version: String,
+        /// `Mcp-Session-Id`, where the server gave one.
+        session_id: Option<String>,
+        /// The response to `initialize`.
+        message: MessageRef,
+    },
+    /// `close` is done: nothing moves any more.
+    Closed,
+    /// All is drained; wake the client at this instant, if any.
+    Timeout(Option<(Instant, Clock)>),
+}
+
+/// A call to make.
+#[derive(Clone, Debug, Default)]
+pub struct CallSpec {
+    /// The JSON-RPC method.
+    pub method: String,
+    /// JSON text of `params`, an object without `_meta`.
+    pub params: String,
+    /// JSON text of `params._meta`, an object.
+    pub meta: String,
+    /// The tool, for `tools/call`.
+    pub tool: Option<String>,
+    /// Whether to ask for progress; the token is the request id.
+    pub progress: bool,
+    /// The caller says that it may be executed twice.
+    pub idempotent: bool,
+    /// Clocks of this call alone.
+    pub timeouts: TimeoutOptions,
+}
+
+/// What a client holds at a moment: all zero when nothing is pending.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Calls and messages of our own that have not ended.
+    pub calls: usize,
+    /// Requests under way and bodies open.
+    pub exchanges: usize,
+    /// Armed timers.
+    pub timers: usize,
+    /// Calls waiting for the handshake or a connection.
+    pub queued: usize,
+}
+
+/// What an exchange serves.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// A stream of this call; whether it takes one of the callers' connections.
+    Call(CallId, bool),
+    /// The DELETE of `close`.
+    Close,
+}
+
+/// A request of the server's, from any stream: its ids are a space of their own.
+#[derive(Debug)]
+struct Question {
+    id: Id,
+    method: String,
+    /// The call on whose stream it came.
+    call: CallId,
+}
+
+/// The call number of the handshake.
+const CONNECT: CallId = CallId(0);
+
+/// A sans-IO MCP client over legacy Streamable HTTP. See the [module](super) for the contract.
+pub struct Client {
+    config: Config,
+    rng: Rng,
+    prefix: String,
+    salt: u64,
+    session: Session,
+    ledger: Ledger,
+    exchanges: BTreeMap<ExchangeId, Purpose>,
+    queue: VecDeque<CallId>,
+    timers: Timers,
+    /// Requests of the server's that wait for our answer.
+    questions: Vec<Question>,
+    outputs: VecDeque<Output>,
+    /// A JSON array of the messages that outputs point to; empty, or complete.
+    messages: String,
+    message_count: u32,
+    next_call: u32,
+    next_exchange: u32,
+}
+
+impl Client {
+    /// A client that has done nothing yet. The seed makes its ids and spreads its waits: the same seed and inputs
+    /// give the same outputs.
+    pub fn new(config: Config, seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        Self {
+            config,
+            prefix: rng.word(8),
+            salt: rng.next(),
+            rng,
+            session: Session::new(),
+            ledger: Ledger::default(),
+            exchanges: BTreeMap::new(),
+            queue: VecDeque::new(),
+            timers: Timers::default(),
+            questions: Vec::new(),
+            outputs: VecDeque::new(),
+            messages: String::new(),
+            message_count: 0,
+            next_call: 1,
+            next_exchange: 1,
+        }
+    }
+
+    /// Makes a call: it is sent when the handshake is done and a connection is free. Exactly one
+    /// [`Output::Settle`] follows.
+    ///
+    /// # Errors
+    /// The call's clocks contradict each other, or those of the client; then nothing was done.
+    pub fn call(&mut self, now: Instant, spec: CallSpec) -> Result<CallId, ConfigError> {
+        self.begin();
+        let call = CallId(self.next_call);
+        let options = spec.timeouts.over(&self.config.timeout_options);
+        let token = spec.progress.then(|| self.request_id(call));
+        let text = members(&spec.method, &spec.params, &spec.meta, token.as_deref());
+        let mut entry = self.entry(now, Kind::Request, &spec.method, text);
+        entry.timeouts = options.derive()?;
+        entry.deadline = now + entry.timeouts.deadline;
+        entry.call_clock = Budget::new(entry.timeouts.call);
+        entry.recovery_clock = Budget::new(entry.timeouts.recovery);
+        entry.tool = spec.tool;
+        entry.idempotent = spec.idempotent;
+        let call = self.open(entry);
+        self.enqueue(now, call);
+        Ok(call)
+    }
+
+    /// Sends a notification. It settles as [`Settlement::Accepted`] when the server took it.
+    pub fn notify(&mut self, now: Instant, method: &str, params: &str) -> CallId {
+        self.begin();
+        let entry = self.entry(now, Kind::Notification, method, notification(method, params));
+        let call = self.open(entry);
+        self.enqueue(now, call);
+        call
+    }
+
+    /// Sends the answer to an [`Output::Request`]: the text of a whole JSON-RPC response. A no-op where no such
+    /// question is open.
+    pub fn answer(&mut self, now: Instant, body: &str) {
+        self.begin();
+        self.answer_question(now, body);
+    }
+
+    /// Ends a call by the caller's wish: it settles at once, then the server is told. A no-op for a call that ended.
+    pub fn cancel(&mut self, now: Instant, call: CallId) {
+        self.begin();
+        self.cancel_call(now, call);
+    }
+
+    /// Takes what happened outside.
+    pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
+        self.begin();
+        match input {
+            Input::Timeout => {
+                while let Some((owner, clock)) = self.timers.pop_due(now) {
+                    self.on_timer(now, owner, clock);
+                }
+            }
+            Input::Head(exchange, head) => self.on_head(now, exchange, head),
+            Input::Body(exchange, bytes) => self.on_body(now, exchange, bytes),
+            Input::End(exchange) => self.on_end(now, exchange),
+            Input::Failed(exchange, failure) => self.on_failed(now, exchange, failure),
+        }
+    }
+
+    /// The next thing to do; [`Output::Timeout`] when all is drained. Its answer may change after any mutation.
+    #[must_use = "an output that is not obeyed is lost"]
+    pub fn poll_output(&mut self) -> Output {
+        self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timers.next()))
+    }
+
+    /// The messages that the latest outputs point to, as the text of a JSON array.
+    pub fn messages(&self) -> Option<&str> {
+        (!self.messages.is_empty()).then_some(self.messages.as_str())
+    }
+
+    /// One message's own text.
+    pub fn text(&self, message: MessageRef) -> &str {
+        self.messages.get(message.start..message.end).unwrap_or_default()
+    }
+
+    /// The request id of a call: what the application and the diagnostics know it by.
+    pub fn request_id(&self, call: CallId) -> String {
+        format!("{}-{}", self.prefix, call.0)
+    }
+
+    /// What is pending.
+    pub fn load(&self) -> Load {
+        Load {
+            calls: self.ledger.len(),
+            exchanges: self.exchanges.len(),
+            timers: self.timers.len(),
+            queued: self.queue.len(),
+        }
+    }
+
+    /// Every mutation begins here: the messages of earlier ones are given up, once their outputs are drained.
+    fn begin(&mut self) {
+        if self.outputs.is_empty() {
+            self.messages.clear();
+            self.message_count = 0;
+        }
+    }
+
+    fn entry(&self, now: Instant, kind: Kind, method: &str, content: String) -> Entry {
+        let timeouts = self.config.timeouts.clone();
+        Entry {
+            kind,
+            method: method.to_string(),
+            tool: None,
+            content,
+            request_id: String::new(),
+            idempotent: false,
+            deadline: now + timeouts.deadline,
+            call_clock: Budget::new(timeouts.call),
+            recovery_clock: Budget::new(timeouts.recovery),
+            timeouts,
+            delivery: Outcome::NotSent,
+            stream: None,
+            questions: 0,
+            offered_session: None,
+            diagnostics: Diagnostics { started_at: now.as_millis(), era: "legacy", ..Diagnostics::default() },
+        }
+    }
+
+    /// Enters a message into the ledger under the next number, and starts its deadline.
+    fn open(&mut self, entry: Entry) -> CallId {
+        let call = CallId(self.next_call);
+        self.next_call += 1;
+        self.open_as(call, entry);
+        call
+    }
+
+    fn open_as(&mut self, call: CallId, mut entry: Entry) {
+        entry.request_id = self.request_id(call);
+        self.timers.set(Owner::Call(call), Clock::Deadline, entry.deadline);
+        self.ledger.open(call, entry);
+    }
+
+    fn event(&mut self, now: Instant, call: Option<CallId>, event: Event) {
+        self.outputs.push_back(Output::Event(call, now, event));
+    }
+
+    /// An event of a call that the host knows; what happens to our own messages is nobody's business.
+    fn call_event(&mut self, now: Instant, call: CallId, event: Event) {
+        if self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request) {
+            self.event(now, Some(call), event);
+        }
+    }
+
+    /// Puts a message into the buffer. The text is one complete JSON value: the scanner proved it.
+    fn keep(&mut self, text: &str) -> MessageRef {
+        let closed = self.messages.pop();
+        self.messages.push(if closed.is_some() { ',' } else { '[' });
+        let start = self.messages.len();
+        self.messages.push_str(text);
+        let end = self.messages.len();
+        self.messages.push(']');
+        let index = self.message_count;
+        self.message_count += 1;
+        MessageRef { start, end, index }
+    }
+
+    /// A secret as events and diagnostics show it: a salted digest, unless the user asked for the full text.
+    fn shown(&self, secret: &str) -> String {
+        if self.config.full_diagnostics {
+            return secret.to_string();
+        }
+        let digest = secret.bytes().fold(self.salt, |digest, byte| Rng::new(digest ^ u64::from(byte)).next());
+        format!("#{digest:016x}")
+    }
+
+    fn is_ready(&self) -> bool {
+        self.session.state == State::Ready
+    }
+}

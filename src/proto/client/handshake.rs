@@ -1,0 +1,166 @@
+//! The session's beginning and end.
+
+use super::{Client, Output, Purpose, CONNECT};
+use crate::proto::error::{excerpt, Reason};
+use crate::proto::event::{Event, Failure, SessionState, Settlement};
+use crate::proto::http::{HttpRequest, Method};
+use crate::proto::jsonrpc::{field, quote, string};
+use crate::proto::ledger::{members, notification, Kind};
+use crate::proto::session::State;
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::CallId;
+
+/// The wait for the DELETE of `close`.
+const CLOSE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
+
+impl Client {
+    /// Begins the handshake: [`Output::Ready`] or a failed settlement of call 0 follows. A no-op after the first time.
+    pub fn connect(&mut self, now: Instant) {
+        self.begin();
+        if self.session.state != State::New {
+            return;
+        }
+        self.session.state = State::Initializing;
+        self.event(now, None, Event::State { state: SessionState::Connecting });
+        let mut version = String::new();
+        quote(self.config.versions.first().map_or("", String::as_str), &mut version);
+        let params = format!(
+            "{{\"protocolVersion\":{version},\"capabilities\":{},\"clientInfo\":{}}}",
+            self.config.capabilities, self.config.client_info
+        );
+        let entry = self.entry(now, Kind::Initialize, "initialize", members("initialize", &params, "", None));
+        self.open_as(CONNECT, entry);
+        self.post(now, CONNECT);
+    }
+
+    /// The server answered `initialize`. Its session is adopted, and confirmed by `notifications/initialized`.
+    pub(super) fn on_initialize_answer(&mut self, now: Instant, text: String, offered: Option<String>) {
+        let version = field(&text, &["result", "protocolVersion"]).and_then(string);
+        let Some(version) = version.map(String::from).filter(|_| field(&text, &["error"]).is_none()) else {
+            let (reason, said) = refusal_of(&text);
+            return self.handshake_failed(now, reason, &said);
+        };
+        if !self.config.versions.contains(&version) {
+            let said = format!("the server speaks protocol version {}, and we do not", excerpt(&version));
+            return self.handshake_failed(now, Reason::UnsupportedVersion, &said);
+        }
+        self.session.version = Some(version);
+        self.session.id = offered;
+        self.session.state = State::Confirming;
+        self.session.greeting = text;
+        let method = "notifications/initialized";
+        let entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
+        let call = self.open(entry);
+        self.post(now, call);
+    }
+
+    /// The server took `notifications/initialized`: the queue may go.
+    pub(super) fn on_confirmed(&mut self, now: Instant) {
+        self.session.state = State::Ready;
+        let greeting = std::mem::take(&mut self.session.greeting);
+        let message = self.keep(&greeting);
+        let protocol_version = self.session.version.clone().unwrap_or_default();
+        let session_id = self.session.id.clone();
+        self.outputs.push_back(Output::Ready { protocol_version, session_id, message });
+        self.event(now, None, Event::State { state: SessionState::Ready });
+        self.send_queued(now);
+    }
+
+    fn handshake_failed(&mut self, now: Instant, reason: Reason, text: &str) {
+        let entry = self.entry(now, Kind::Initialize, "initialize", String::new());
+        let failure = self.failure(now, entry, reason, text);
+        self.on_handshake_failed(now, failure);
+    }
+
+    /// The handshake failed: `connect` is told, and every call that waits for it ends for the same reason.
+    pub(super) fn on_handshake_failed(&mut self, now: Instant, failure: Failure) {
+        if self.session.is_over() {
+            return;
+        }
+        self.session.state = State::Dead;
+        let (reason, text) = (failure.reason, failure.text.clone());
+        let failure = Failure { method: "initialize".to_string(), ..failure };
+        self.outputs.push_back(Output::Settle(CONNECT, now, Settlement::Failed(Box::new(failure))));
+        for call in self.ledger.calls() {
+            self.fail(now, call, reason, &text);
+        }
+    }
+
+    /// Ends the session: pending calls settle as `closed` at once, the server is told by DELETE (at most 2 s), then
+    /// [`Output::Closed`]. Nothing happens after it. A no-op after the first time.
+    pub fn close(&mut self, now: Instant) {
+        self.begin();
+        if self.session.is_over() {
+            return;
+        }
+        let tell = self.session.id.is_some() && self.session.state != State::Dead && self.config.terminate;
+        let connecting = matches!(self.session.state, State::Initializing | State::Confirming);
+        self.session.state = State::Closing;
+        for call in self.ledger.calls() {
+            if call != CONNECT {
+                self.fail(now, call, Reason::Closed, "the session was closed");
+            }
+        }
+        if connecting {
+            self.fail_connect_closed(now);
+        }
+        self.questions.clear();
+        if !tell {
+            return self.finish_close(now);
+        }
+        let headers = self.headers(Method::Delete, None, true);
+        self.launch(Purpose::Close, HttpRequest { method: Method::Delete, headers, body: None });
+        self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
+    }
+
+    fn fail_connect_closed(&mut self, now: Instant) {
+        let entry = match self.ledger.close(CONNECT) {
+            Some(entry) => entry,
+            None => self.entry(now, Kind::Initialize, "initialize", String::new()),
+        };
+        self.timers.release(Owner::Call(CONNECT));
+        let failure = self.failure(now, entry, Reason::Closed, "the session was closed");
+        self.outputs.push_back(Output::Settle(CONNECT, now, Settlement::Failed(Box::new(failure))));
+    }
+
+    /// The DELETE was answered, failed, or took too long; or there was none to send.
+    pub(super) fn finish_close(&mut self, now: Instant) {
+        if self.session.state != State::Closing {
+            return;
+        }
+        self.session.state = State::Closed;
+        self.timers.release(Owner::Session);
+        let open: Vec<_> = self.exchanges.keys().copied().collect();
+        for exchange in open {
+            self.abort(exchange);
+        }
+        self.event(now, None, Event::State { state: SessionState::Closed });
+        self.outputs.push_back(Output::Closed);
+    }
+
+    /// What a message of our own, or the handshake, means for the session.
+    pub(super) fn on_own_settled(&mut self, now: Instant, call: CallId, kind: Kind, settlement: Settlement) {
+        match (kind, settlement) {
+            (Kind::Initialized, Settlement::Accepted) => self.on_confirmed(now),
+            (Kind::Initialize | Kind::Initialized, Settlement::Failed(failure)) => {
+                self.on_handshake_failed(now, *failure);
+            }
+            (Kind::Probe, settlement) if self.session.probe == Some(call) => self.on_probed(now, &settlement),
+            _ => {}
+        }
+    }
+}
+
+/// Why the server refused `initialize`, from its error: a list of versions means that ours is none of them.
+fn refusal_of(text: &str) -> (Reason, String) {
+    let said = field(text, &["error", "message"]).and_then(string).unwrap_or_default();
+    if field(text, &["error"]).is_none() {
+        return (Reason::MalformedResponse, "the answer to initialize has no protocolVersion".to_string());
+    }
+    let reason = match field(text, &["error", "data", "supported"]) {
+        Some(_) => Reason::UnsupportedVersion,
+        None => Reason::ProtocolError,
+    };
+    (reason, format!("the server refused initialize: {}", excerpt(&said)))
+}

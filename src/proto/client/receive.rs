@@ -1,0 +1,476 @@
+//! Receiving: heads, bodies, and the messages in them.
+
+use std::ops::ControlFlow;
+
+use super::{Client, Output, Purpose, Question};
+use crate::proto::error::{excerpt, Outcome, Reason};
+use crate::proto::event::{DropCause, Event, Recent, Settlement};
+use crate::proto::http::{IoFailure, ResponseHead};
+use crate::proto::jsonrpc::{scan, Id, Message, Payload};
+use crate::proto::ledger::Kind;
+use crate::proto::session::{has_session_marker, Session};
+use crate::proto::sse::{Decoder, Item, Limits};
+use crate::proto::stream::{Body, Events, Phase};
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::{CallId, ExchangeId};
+
+/// A refusal's body is read this far: enough for its JSON-RPC error.
+const MOST_REFUSAL_BYTES: usize = 64 << 10;
+/// So many events are kept in the diagnostics.
+const MOST_RECENT: usize = 64;
+
+impl Client {
+    /// The call an exchange serves; `None` for one that is over (its input is late) or that serves no call.
+    fn served(&self, exchange: ExchangeId) -> Option<CallId> {
+        match self.exchanges.get(&exchange) {
+            Some(&Purpose::Call(call, _)) => Some(call),
+            _ => None,
+        }
+    }
+
+    pub(super) fn on_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
+        if self.exchanges.get(&exchange) == Some(&Purpose::Close) {
+            self.abort(exchange);
+            return self.finish_close(now);
+        }
+        let Some(call) = self.served(exchange) else { return };
+        self.timers.stop(Owner::Call(call), Clock::FirstByte);
+        let Some(entry) = self.ledger.get(call) else { return };
+        if entry.kind != Kind::Probe {
+            self.timers.stop(Owner::Call(call), Clock::Connect); // A probe has `connectMs` for its whole answer.
+        }
+        entry.diagnostics.last_status = Some(head.status);
+        match entry.stream.as_ref().map(|stream| &stream.phase) {
+            Some(Phase::Posting(_)) => self.on_post_head(now, call, exchange, head),
+            Some(Phase::Resuming(_)) => self.on_resume_head(now, call, exchange, &head),
+            _ => {}
+        }
+    }
+
+    fn on_post_head(&mut self, now: Instant, call: CallId, exchange: ExchangeId, head: ResponseHead) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        if !head.is_success() {
+            return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
+        }
+        if !entry.kind.wants_response() {
+            self.abort(exchange);
+            return self.settle(now, call, Settlement::Accepted);
+        }
+        if entry.kind == Kind::Initialize {
+            if head.session_id.as_deref().is_some_and(|id| !Session::is_legal_id(id)) {
+                let text = "the server's session id is empty, too long or not visible ASCII";
+                return self.fail(now, call, Reason::MalformedResponse, text);
+            }
+            entry.offered_session = head.session_id.clone();
+        }
+        let body = if head.status == 202 || head.status == 204 {
+            let text = format!("the server answered the request with {} and no body", head.status);
+            return self.fail(now, call, Reason::UnexpectedContent, &text);
+        } else if head.is_event_stream() {
+            Body::Events(Box::new(Events::new(self.decoder(), false)))
+        } else if head.is_json() {
+            Body::Json(Vec::new())
+        } else {
+            let kind = excerpt(head.content_type.as_deref().unwrap_or("none"));
+            let text =
+                format!("status {} with content type {kind}, neither JSON nor an event stream", head.status);
+            return self.fail(now, call, Reason::UnexpectedContent, &text);
+        };
+        self.call_event(now, call, Event::Open { status: head.status });
+        self.read(now, call, exchange, body);
+    }
+
+    pub(super) fn decoder(&self) -> Decoder {
+        Decoder::new(Limits {
+            line_bytes: self.config.max_event_bytes,
+            event_bytes: self.config.max_event_bytes,
+            id_bytes: self.config.max_id_bytes,
+        })
+    }
+
+    /// Begins to read a body.
+    pub(super) fn read(&mut self, now: Instant, call: CallId, exchange: ExchangeId, body: Body) {
+        let Some(stream) = self.stream(call) else { return };
+        stream.phase = Phase::Reading(exchange, body);
+        self.outputs.push_back(Output::Read(exchange, true));
+        self.rearm_idle(now, call);
+        self.set_clocks(now, call);
+    }
+
+    fn rearm_idle(&mut self, now: Instant, call: CallId) {
+        if let Some(entry) = self.ledger.get(call) {
+            let at = now + entry.timeouts.idle;
+            self.timers.set(Owner::Call(call), Clock::Idle, at);
+        }
+    }
+
+    pub(super) fn on_body(&mut self, now: Instant, exchange: ExchangeId, bytes: &[u8]) {
+        let Some(call) = self.served(exchange) else { return };
+        self.rearm_idle(now, call);
+        let most = self.config.max_body_bytes;
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.diagnostics.bytes += bytes.len() as u64;
+        entry.diagnostics.last_byte_at = Some(now.as_millis());
+        let Some(stream) = entry.stream.as_mut() else { return };
+        if std::mem::take(&mut stream.suspect) {
+            self.set_clocks(now, call);
+        }
+        let Some(Phase::Reading(_, body)) = self.stream(call).map(|stream| &mut stream.phase) else { return };
+        match body {
+            Body::Events(_) => self.feed(now, call, exchange, bytes),
+            Body::Json(text) if text.len() + bytes.len() > most => {
+                let text = format!("a body of more than {most} bytes (limits.maxBodyBytes)");
+                self.fail(now, call, Reason::MessageTooLarge, &text);
+            }
+            Body::Json(text) => text.extend_from_slice(bytes),
+            Body::Refusal(_, text) => {
+                let room = MOST_REFUSAL_BYTES - text.len();
+                text.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                if bytes.len() >= room {
+                    self.abort(exchange);
+                    self.on_body_over(now, call, DropCause::End);
+                }
+            }
+        }
+    }
+
+    fn feed(&mut self, now: Instant, call: CallId, exchange: ExchangeId, bytes: &[u8]) {
+        let Some(mut decoder) = self.events_of(call).and_then(|events| events.decoder.take()) else { return };
+        let fed = decoder.feed(bytes, &mut |item| {
+            self.on_item(now, call, item);
+            match self.exchanges.contains_key(&exchange) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        if !self.exchanges.contains_key(&exchange) {
+            return; // The answer came, or the call ended otherwise.
+        }
+        if let Err(large) = fed {
+            let text = format!("an event of more than {} bytes (limits.{})", large.allowed, large.limit);
+            return self.fail(now, call, Reason::MessageTooLarge, &text);
+        }
+        if let Some(events) = self.events_of(call) {
+            events.decoder = Some(decoder);
+        }
+        self.report_resumed(now, call);
+    }
+
+    fn events_of(&mut self, call: CallId) -> Option<&mut Events> {
+        self.stream(call)?.events()
+    }
+
+    fn on_item(&mut self, now: Instant, call: CallId, item: Item<'_>) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let Some(stream) = entry.stream.as_mut() else { return };
+        match item {
+            Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
+            Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
+            Item::Id(id) => stream.commit(id),
+            Item::LongId => stream.lose_place(),
+            Item::Event { data, id, own_id, .. } => self.on_event(now, call, data, own_id.then_some(id)),
+        }
+    }
+
+    /// One block with data. An id is committed when its event was handled: here, when it was handed over.
+    fn on_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
+        self.note_event(now, call, data, id);
+        let Some(stream) = self.stream(call) else { return };
+        if !data.is_empty() {
+            let Ok(payload) = scan(data) else {
+                stream.hold();
+                let message = "an event whose data is no JSON".to_string();
+                return self.call_event(now, call, Event::Warning { code: "malformed_event", message });
+            };
+            let is_response = matches!(
+                payload,
+                Payload::One(Message::Result { .. } | Message::Error { .. }) | Payload::Many(_)
+            );
+            if !is_response && id.is_some_and(|id| stream.is_repeat(id)) {
+                return self.drop_repeat(call);
+            }
+            if !matches!(payload, Payload::Other) {
+                self.note_fresh(now, call);
+            }
+            self.deliver(now, call, payload, data);
+        }
+        let (Some(stream), Some(id)) = (self.stream(call), id) else { return };
+        stream.commit(id);
+        if !data.is_empty() {
+            stream.remember(id);
+        }
+    }
+
+    fn note_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let diagnostics = &mut entry.diagnostics;
+        diagnostics.events += 1;
+        if diagnostics.recent.len() == MOST_RECENT {
+            diagnostics.recent.pop_front();
+        }
+        diagnostics.recent.push_back(Recent {
+            id: id.map(String::from),
+            at: now.as_millis(),
+            bytes: data.len(),
+        });
+    }
+
+    fn drop_repeat(&mut self, call: CallId) {
+        if let Some(events) = self.events_of(call) {
+            events.repeats += 1;
+        }
+        if let Some(entry) = self.ledger.get(call) {
+            entry.diagnostics.duplicates += 1;
+        }
+    }
+
+    /// A message came on the call's own stream: its clocks are full again, and whatever failed before is over.
+    fn note_fresh(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.recovery_clock.rearm(now);
+        if let Some(stream) = entry.stream.as_mut() {
+            stream.progressed();
+            if let Some(events) = stream.events() {
+                events.fresh += 1;
+            }
+        }
+        self.rearm_call(now, call);
+    }
+
+    fn rearm_call(&mut self, now: Instant, call: CallId) {
+        if let Some(entry) = self.ledger.get(call) {
+            entry.diagnostics.last_progress_at = Some(now.as_millis());
+            entry.call_clock.rearm(now);
+            self.set_clocks(now, call);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, call: CallId, payload: Payload, text: &str) {
+        match payload {
+            Payload::One(message) => self.on_message(now, call, message, text, None),
+            Payload::Many(messages) => {
+                for (range, message) in messages {
+                    if let (Some(message), Some(text)) = (message, text.get(range)) {
+                        self.on_message(now, call, message, text, None);
+                    }
+                }
+            }
+            Payload::Other => {}
+        }
+    }
+
+    fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, status: Option<u16>) {
+        match message {
+            Message::Request { id, method } => self.on_question(now, call, id, method, text),
+            Message::Notification { method, token } => self.on_notification(now, call, &method, token, text),
+            Message::Result { id } | Message::Error { id, code: _ } => {
+                self.on_response(now, call, &id, text, status);
+            }
+        }
+    }
+
+    /// Progress goes to the call whose token it bears, whichever stream it came on; the rest to the stream's own.
+    fn on_notification(&mut self, now: Instant, call: CallId, method: &str, token: Option<Id>, text: &str) {
+        let owner = match (method, token) {
+            ("notifications/progress", Some(Id::String(token))) => self.ledger.by_wire_id(&token),
+            _ => None,
+        };
+        if let Some(owner) = owner {
+            let message = self.keep(text);
+            self.rearm_call(now, owner);
+            return self.call_event(now, owner, Event::Progress { message });
+        }
+        let message = self.keep(text);
+        let is_callers = self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request);
+        self.event(now, is_callers.then_some(call), Event::Message { message });
+    }
+
+    /// Responses are matched by id, not by stream. A server that got the id's type wrong, or lost it on an error, can
+    /// only mean the one request of this stream.
+    fn on_response(&mut self, now: Instant, call: CallId, id: &Id, text: &str, status: Option<u16>) {
+        let exact = match id {
+            Id::String(id) => self.ledger.by_wire_id(id),
+            Id::Null | Id::Number(_) => None,
+        };
+        let owner = exact.or_else(|| {
+            let entry = self.ledger.get(call).filter(|entry| entry.kind.wants_response())?;
+            let ours = Id::String(entry.request_id.clone());
+            let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
+            (id.twin(&ours) || (*id == Id::Null && is_error)).then_some(call)
+        });
+        let Some(owner) = owner else {
+            let message = "a response that answers no request of ours".to_string();
+            return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
+        };
+        if exact.is_none() {
+            let message = "a response whose id is not the request's was taken as its answer".to_string();
+            self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
+        }
+        let message = self.keep(text);
+        self.settle(now, owner, Settlement::Result { message, http_status: status });
+    }
+
+    /// A request of the server's. `ping` is answered here; a repeat of an open question asks nobody twice.
+    fn on_question(&mut self, now: Instant, call: CallId, id: Id, method: String, text: &str) {
+        if method == "ping" {
+            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id_text(&id));
+            return self.send_control(now, "pong", body);
+        }
+        if self.questions.iter().any(|question| question.id == id) {
+            return;
+        }
+        let message = self.keep(text);
+        self.outputs.push_back(Output::Request(Some(call), now, message));
+        self.call_event(now, call, Event::InputRequired { method: method.clone() });
+        self.questions.push(Question { id, method, call });
+        if let Some(entry) = self.ledger.get(call) {
+            entry.questions += 1;
+            self.set_clocks(now, call);
+        }
+    }
+
+    pub(super) fn answer_question(&mut self, now: Instant, body: &str) {
+        let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else { return };
+        let Some(place) = self.questions.iter().position(|question| question.id == id) else { return };
+        let Question { method, call, .. } = self.questions.remove(place);
+        self.send_control(now, "response", body.to_string());
+        if let Some(entry) = self.ledger.get(call) {
+            entry.questions = entry.questions.saturating_sub(1);
+            self.set_clocks(now, call);
+            self.call_event(now, call, Event::InputAnswered { method });
+        }
+    }
+
+    pub(super) fn on_end(&mut self, now: Instant, exchange: ExchangeId) {
+        let Some(call) = self.served(exchange) else { return };
+        let phase = self.stream(call).map(|stream| &stream.phase);
+        if matches!(phase, Some(Phase::Posting(_) | Phase::Resuming(_))) {
+            let message = "the response ended before its head".to_string();
+            return self.on_failed(now, exchange, IoFailure { message, code: String::new() });
+        }
+        self.exchanges.remove(&exchange);
+        self.on_body_over(now, call, DropCause::End);
+        self.send_queued(now);
+    }
+
+    pub(super) fn on_failed(&mut self, now: Instant, exchange: ExchangeId, failure: IoFailure) {
+        if self.exchanges.get(&exchange) == Some(&Purpose::Close) {
+            self.exchanges.remove(&exchange);
+            return self.finish_close(now);
+        }
+        let Some(call) = self.served(exchange) else { return };
+        self.exchanges.remove(&exchange);
+        match self.stream(call).map(|stream| &stream.phase) {
+            Some(Phase::Posting(_)) => {
+                let Some(entry) = self.ledger.get(call) else { return };
+                if failure.proves_not_sent() {
+                    entry.delivery = Outcome::NotSent;
+                }
+                let text = format!("the request failed: {}", excerpt(&failure.message));
+                self.fail(now, call, Reason::NetworkError, &text);
+            }
+            Some(Phase::Resuming(_)) => self.on_resume_failed(now, call),
+            Some(Phase::Reading(..)) => self.on_body_over(now, call, DropCause::Network),
+            _ => {}
+        }
+        self.send_queued(now);
+    }
+
+    /// A body is over, by itself or by our doing: what it means depends on what it was read as.
+    pub(super) fn on_body_over(&mut self, now: Instant, call: CallId, cause: DropCause) {
+        self.timers.stop(Owner::Call(call), Clock::Idle);
+        let Some(stream) = self.stream(call) else { return };
+        match std::mem::replace(&mut stream.phase, Phase::Waiting) {
+            Phase::Reading(_, Body::Events(events)) => self.on_drop(now, call, &events, cause),
+            Phase::Reading(_, Body::Json(text)) if cause == DropCause::End => {
+                self.on_document(now, call, &text)
+            }
+            Phase::Reading(_, Body::Json(_)) => {
+                self.fail(
+                    now,
+                    call,
+                    Reason::StreamLost,
+                    "the connection was cut in the middle of the answer",
+                );
+            }
+            Phase::Reading(_, Body::Refusal(head, text)) => self.on_refusal(now, call, &head, &text),
+            _ => {}
+        }
+    }
+
+    /// A whole JSON body.
+    fn on_document(&mut self, now: Instant, call: CallId, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        match scan(text) {
+            Err(_) => self.fail(now, call, Reason::MalformedResponse, "the answer is no JSON"),
+            Ok(Payload::Many(messages)) if messages.is_empty() => {
+                self.fail(now, call, Reason::UnexpectedContent, "the answer is an empty array");
+            }
+            Ok(payload) => {
+                self.deliver(now, call, payload, text);
+                let text = format!("the body holds no response to this request: {}", excerpt(text));
+                self.fail(now, call, Reason::MalformedResponse, &text);
+            }
+        }
+    }
+
+    /// A status that is no success, with what was read of its body.
+    fn on_refusal(&mut self, now: Instant, call: CallId, head: &ResponseHead, bytes: &[u8]) {
+        let body = String::from_utf8_lossy(bytes);
+        let in_session = self.session.id.is_some() && call != super::CONNECT;
+        let Some(entry) = self.ledger.get(call) else { return };
+        let kind = entry.kind;
+        let ours = Id::String(entry.request_id.clone());
+        let (error_id, code) = match scan(&body) {
+            Ok(Payload::One(Message::Error { id, code })) => (Some(id), code),
+            _ => (None, None),
+        };
+        let marked = has_session_marker(code, &body);
+        let lost = match head.status {
+            404 | 410 => in_session && (marked || error_id.as_ref() != Some(&ours)),
+            400 => in_session && marked && !std::mem::replace(&mut self.session.believed_marker, marked),
+            401 => {
+                in_session
+                    && marked
+                    && !head.challenged
+                    && !std::mem::replace(&mut self.session.believed_marker, true)
+            }
+            _ => false,
+        };
+        let refused_unread = matches!(head.status, 401 | 403 | 405 | 406 | 410 | 415 | 429) || lost;
+        if let Some(entry) = self.ledger.get(call).filter(|_| refused_unread) {
+            entry.delivery = Outcome::Rejected;
+        }
+        if lost {
+            return self.session_died(now);
+        }
+        let reason = match head.status {
+            401 => Reason::Unauthorized,
+            403 => Reason::Forbidden,
+            _ if error_id.is_some() && kind.wants_response() => {
+                let id = error_id.unwrap_or(Id::Null);
+                return self.on_response(now, call, &id, &body, Some(head.status));
+            }
+            300..=399 => Reason::Redirected,
+            _ => Reason::HttpError,
+        };
+        let said = excerpt(&body);
+        let said = if said.is_empty() { said } else { format!(": {said}") };
+        self.fail(now, call, reason, &format!("the server answered {}{said}", head.status));
+    }
+}
+
+/// An id as JSON text.
+fn id_text(id: &Id) -> String {
+    match id {
+        Id::Null => "null".to_string(),
+        Id::Number(raw) => raw.clone(),
+        Id::String(text) => {
+            let mut quoted = String::new();
+            crate::proto::jsonrpc::quote(text, &mut quoted);
+            quoted
+        }
+    }
+}

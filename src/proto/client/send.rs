@@ -1,0 +1,208 @@
+//! Sending: the queue, the connections it is bounded by, and the requests themselves.
+
+use super::{Client, Output, Purpose};
+use crate::proto::error::{Outcome, Reason};
+use crate::proto::event::Event;
+use crate::proto::http::{header_value, HttpRequest, Method};
+use crate::proto::jsonrpc::quote;
+use crate::proto::ledger::{notification, request, Kind};
+use crate::proto::session::State;
+use crate::proto::stream::{Phase, Stream};
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::{CallId, ExchangeId};
+
+/// The reason text of a cancellation: fixed, since the real one may be private.
+const CANCEL_TEXT: &str = "the client no longer waits for this request";
+
+impl Client {
+    /// Sends a new call or notification, or lets it wait.
+    pub(super) fn enqueue(&mut self, now: Instant, call: CallId) {
+        match self.session.state {
+            State::Dead => return self.fail(now, call, Reason::SessionLost, "the session is lost"),
+            State::Closing | State::Closed => {
+                return self.fail(now, call, Reason::Closed, "the session was closed");
+            }
+            State::New | State::Initializing | State::Confirming | State::Ready => {}
+        }
+        self.queue.push_back(call);
+        self.send_queued(now);
+        // Whoever is not sent at once waits in the queue, and the queue is bounded.
+        if self.queue.back() != Some(&call) {
+            return;
+        }
+        if self.queue.len() > self.config.max_queued {
+            let text = format!("more than {} calls wait (limits.maxQueued)", self.config.max_queued);
+            self.queue.pop_back();
+            return self.fail(now, call, Reason::QueueFull, &text);
+        }
+        self.call_event(now, call, Event::Queued);
+    }
+
+    /// Sends what waits, in order, as far as connections are free. Notifications need none of the callers'.
+    pub(super) fn send_queued(&mut self, now: Instant) {
+        if !self.is_ready() {
+            return;
+        }
+        let mut free = self.free_slots();
+        for call in std::mem::take(&mut self.queue) {
+            let Some(entry) = self.ledger.get(call) else { continue };
+            if entry.kind == Kind::Notification {
+                self.post(now, call);
+            } else if free == 0 {
+                self.queue.push_back(call);
+            } else {
+                free -= 1;
+                match entry.stream {
+                    Some(_) => self.resume(now, call),
+                    None => self.post(now, call),
+                }
+            }
+        }
+    }
+
+    /// Connections that calls may still take: one of all is kept for control traffic.
+    pub(super) fn free_slots(&self) -> usize {
+        let taken = self.exchanges.values().filter(|p| matches!(p, Purpose::Call(_, true))).count();
+        (self.config.max_concurrent - 1).saturating_sub(taken)
+    }
+
+    /// POSTs a message of the ledger.
+    pub(super) fn post(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let kind = entry.kind;
+        let wire_id = entry.request_id.clone();
+        let body =
+            if kind.wants_response() { request(&wire_id, &entry.content) } else { entry.content.clone() };
+        let exchange = self.transmit(call, Method::Post, None, Some(body));
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.stream = Some(Stream::new(exchange));
+        entry.delivery = Outcome::Unknown;
+        match kind {
+            Kind::Request => {
+                let first_byte = now + entry.timeouts.first_byte;
+                self.timers.set(Owner::Call(call), Clock::FirstByte, first_byte);
+                self.set_clocks(now, call);
+                self.call_event(now, call, Event::Sent { wire_id, reissue: false });
+            }
+            Kind::Probe => {
+                let at = now + entry.timeouts.connect;
+                self.timers.set(Owner::Call(call), Clock::Connect, at);
+            }
+            Kind::Initialize | Kind::Initialized | Kind::Notification | Kind::Control => {
+                let at = now + entry.timeouts.handshake;
+                self.timers.set(Owner::Call(call), Clock::Handshake, at);
+            }
+        }
+    }
+
+    /// GETs the rest of a call's stream, from its cursor on; waits in front of the queue where no connection is free.
+    pub(super) fn resume(&mut self, now: Instant, call: CallId) {
+        let takes_slot = self.takes_slot(call);
+        if takes_slot && self.free_slots() == 0 {
+            if let Some(stream) = self.stream(call) {
+                stream.phase = Phase::Queued;
+                self.queue.push_front(call);
+            }
+            return self.set_clocks(now, call);
+        }
+        let Some(stream) = self.stream(call) else { return };
+        let Some(cursor) = stream.cursor().and_then(header_value) else { return };
+        let misses = stream.misses;
+        let exchange = self.transmit(call, Method::Get, Some(cursor), None);
+        if let Some(stream) = self.stream(call) {
+            stream.phase = Phase::Resuming(exchange);
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
+        // A slow server gets twice the time after each miss, but no more than a silent stream does.
+        let doubled = entry.timeouts.connect.saturating_mul(1 << misses.min(16));
+        let at = now + doubled.min(entry.timeouts.idle.max(entry.timeouts.connect));
+        self.timers.set(Owner::Call(call), Clock::Connect, at);
+        self.set_clocks(now, call);
+    }
+
+    fn takes_slot(&mut self, call: CallId) -> bool {
+        self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request)
+    }
+
+    fn transmit(
+        &mut self,
+        call: CallId,
+        method: Method,
+        cursor: Option<String>,
+        body: Option<String>,
+    ) -> ExchangeId {
+        let takes_slot = self.takes_slot(call);
+        let offered = self.ledger.get(call).and_then(|entry| entry.offered_session.clone());
+        // `initialize` itself never carries a session or a version.
+        let is_first_post = body.is_some() && call == super::CONNECT;
+        let mut headers = self.headers(method, offered, !is_first_post);
+        headers.extend(cursor.map(|cursor| ("last-event-id", cursor)));
+        self.launch(Purpose::Call(call, takes_slot), HttpRequest { method, headers, body })
+    }
+
+    /// The headers that are ours on a request of this method.
+    pub(super) fn headers(
+        &self,
+        method: Method,
+        offered: Option<String>,
+        in_session: bool,
+    ) -> Vec<(&'static str, String)> {
+        let accept = match method {
+            Method::Get => Some("text/event-stream"),
+            Method::Post => Some("application/json, text/event-stream"),
+            Method::Delete => None,
+        };
+        let mut headers: Vec<_> = accept.map(|accept| ("accept", accept.to_string())).into_iter().collect();
+        if method == Method::Post {
+            headers.push(("content-type", "application/json".to_string()));
+        }
+        if in_session {
+            let id = self.session.id.clone().or(offered);
+            headers.extend(id.map(|id| ("mcp-session-id", id)));
+            let version = self.session.version.clone();
+            headers.extend(version.map(|version| ("mcp-protocol-version", version)));
+        }
+        headers
+    }
+
+    pub(super) fn launch(&mut self, purpose: Purpose, request: HttpRequest) -> ExchangeId {
+        let exchange = ExchangeId(self.next_exchange);
+        self.next_exchange += 1;
+        self.exchanges.insert(exchange, purpose);
+        self.outputs.push_back(Output::Transmit(exchange, request));
+        exchange
+    }
+
+    /// Ends an exchange by our own wish.
+    pub(super) fn abort(&mut self, exchange: ExchangeId) {
+        if self.exchanges.remove(&exchange).is_some() {
+            self.outputs.push_back(Output::Abort(exchange));
+        }
+    }
+
+    /// Tells the server that nobody waits for this request any more.
+    pub(super) fn send_cancelled(&mut self, now: Instant, request_id: &str) {
+        const METHOD: &str = "notifications/cancelled";
+        let mut params = String::from("{\"requestId\":");
+        quote(request_id, &mut params);
+        params.push_str(",\"reason\":");
+        quote(CANCEL_TEXT, &mut params);
+        params.push('}');
+        self.send_control(now, METHOD, notification(METHOD, &params));
+    }
+
+    /// POSTs a whole message that nobody waits for.
+    pub(super) fn send_control(&mut self, now: Instant, method: &str, body: String) {
+        if !self.is_ready() {
+            return;
+        }
+        let entry = self.entry(now, Kind::Control, method, body);
+        let call = self.open(entry);
+        self.post(now, call);
+    }
+
+    pub(super) fn stream(&mut self, call: CallId) -> Option<&mut Stream> {
+        self.ledger.get(call)?.stream.as_mut()
+    }
+}

@@ -1,0 +1,79 @@
+//! The one way out: every call leaves the ledger through here, once.
+
+use super::{Client, Output};
+use crate::proto::error::{Outcome, Reason};
+use crate::proto::event::{Failure, Settlement};
+use crate::proto::ledger::{Entry, Kind};
+use crate::proto::time::Instant;
+use crate::proto::timer::Owner;
+use crate::proto::CallId;
+
+impl Client {
+    /// Ends a call with an outcome. A no-op for one that ended.
+    pub(super) fn settle(&mut self, now: Instant, call: CallId, settlement: Settlement) {
+        let Some(entry) = self.release(call) else { return };
+        match entry.kind {
+            Kind::Request | Kind::Notification => {
+                self.outputs.push_back(Output::Settle(call, now, settlement))
+            }
+            Kind::Initialize => {
+                if let Settlement::Result { message, .. } = settlement {
+                    let text = self.text(message).to_string();
+                    self.on_initialize_answer(now, text, entry.offered_session);
+                }
+            }
+            kind => self.on_own_settled(now, call, kind, settlement),
+        }
+        self.send_queued(now);
+    }
+
+    /// Ends a call without an answer. A no-op for one that ended.
+    pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
+        let Some(entry) = self.release(call) else { return };
+        let (kind, delivery, request_id) = (entry.kind, entry.delivery, entry.request_id.clone());
+        let failure = self.failure(now, entry, reason, text);
+        let settlement = Settlement::Failed(Box::new(failure));
+        if matches!(kind, Kind::Request | Kind::Notification) {
+            self.outputs.push_back(Output::Settle(call, now, settlement));
+        } else {
+            self.on_own_settled(now, call, kind, settlement);
+        }
+        if Self::should_tell(kind, delivery, reason) {
+            self.send_cancelled(now, &request_id);
+        }
+        self.send_queued(now);
+    }
+
+    /// Takes a call out of every table: its exchange is aborted, its timers stop.
+    fn release(&mut self, call: CallId) -> Option<Entry> {
+        let entry = self.ledger.close(call)?;
+        self.timers.release(Owner::Call(call));
+        self.queue.retain(|queued| *queued != call);
+        self.questions.retain(|question| question.call != call);
+        if let Some(exchange) = entry.stream.as_ref().and_then(|stream| stream.exchange()) {
+            self.abort(exchange);
+        }
+        Some(entry)
+    }
+
+    pub(super) fn failure(&self, now: Instant, entry: Entry, reason: Reason, text: &str) -> Failure {
+        let retry_safe = entry.delivery != Outcome::Unknown || entry.is_safe();
+        let mut diagnostics = entry.diagnostics;
+        diagnostics.ended_at = now.as_millis();
+        diagnostics.protocol_version.clone_from(&self.session.version);
+        for recent in &mut diagnostics.recent {
+            recent.id = recent.id.take().map(|id| self.shown(&id));
+        }
+        diagnostics.last_event_id = diagnostics.recent.iter().rev().find_map(|recent| recent.id.clone());
+        diagnostics.session = self.session.id.as_deref().map(|id| self.shown(id));
+        Failure {
+            text: format!("{} failed: {text}", entry.tool.as_deref().unwrap_or(&entry.method)),
+            method: entry.method,
+            tool: entry.tool,
+            reason,
+            outcome: entry.delivery,
+            retry_safe,
+            diagnostics,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Budgets that run only at times: `callMs` and `recoveryMs`.
+//!
+//! A budget is a stopwatch with a total. It runs, pauses and goes on where it stopped; only the re-arming that
+//! the design names gives it back its total. So a server that opens streams and says nothing spends it.
+
+use std::time::Duration;
+
+use super::time::Instant;
+
+/// One pausable clock of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    total: Duration,
+    spent: Duration,
+    since: Option<Instant>,
+}
+
+impl Budget {
+    /// A full budget that does not run yet.
+    pub(crate) fn new(total: Duration) -> Self {
+        Self { total, spent: Duration::ZERO, since: None }
+    }
+
+    /// Lets it run from `now`; a no-op while it runs.
+    pub(crate) fn run(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+    }
+
+    /// Stops it at `now` and keeps what is left.
+    pub(crate) fn pause(&mut self, now: Instant) {
+        if let Some(since) = self.since.take() {
+            self.spent += now.since(since);
+        }
+    }
+
+    /// Makes it full again; it runs on if it ran.
+    pub(crate) fn rearm(&mut self, now: Instant) {
+        self.spent = Duration::ZERO;
+        self.since = self.since.map(|_| now);
+    }
+
+    /// When it will be used up; `None` while it does not run.
+    pub(crate) fn expires(&self) -> Option<Instant> {
+        self.since.map(|since| since + self.total.saturating_sub(self.spent))
+    }
+}

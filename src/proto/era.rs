@@ -1,0 +1,39 @@
+//! Which protocol the endpoint speaks.
+//!
+//! Three eras exist: legacy Streamable HTTP (2025-03-26 to 2025-11-25), modern (2026-07-28), and HTTP+SSE
+//! (2024-11-05). This version speaks legacy.
+
+use super::error::ConfigError;
+
+/// The versions that a legacy client may offer and accept, the newest first.
+pub(crate) const LEGACY_VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+/// The option `era`. For a legacy server all of these mean the same.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum EraOption {
+    /// Find out. In this version: `initialize`.
+    #[default]
+    Auto,
+    /// `initialize`, nothing else.
+    Legacy,
+    /// `initialize` first: only legacy streams can be resumed.
+    Resumable,
+}
+
+impl EraOption {
+    /// Reads the option.
+    ///
+    /// # Errors
+    /// The name is unknown, or of an era that this version does not speak.
+    pub fn parse(name: &str) -> Result<Self, ConfigError> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "legacy" => Ok(Self::Legacy),
+            "resumable" => Ok(Self::Resumable),
+            other => Err(ConfigError {
+                option: "era",
+                message: format!("era: \"{other}\" is none of \"auto\", \"legacy\", \"resumable\""),
+            }),
+        }
+    }
+}

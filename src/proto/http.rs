@@ -1,0 +1,180 @@
+//! HTTP as the core sees it: requests to make, heads that came, and how to read their fields.
+
+use std::time::Duration;
+
+/// The method of a request.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Opens or resumes a stream.
+    Get,
+    /// Carries a JSON-RPC message.
+    Post,
+    /// Ends the session.
+    Delete,
+}
+
+impl Method {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// A request for the driver to make. The URL is always the endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpRequest {
+    /// Its method.
+    pub method: Method,
+    /// Names in lower case; values hold one byte per `char` (a JavaScript ByteString).
+    pub headers: Vec<(&'static str, String)>,
+    /// The JSON text of a POST.
+    pub body: Option<String>,
+}
+
+/// The head of a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// The status.
+    pub status: u16,
+    /// `content-type`.
+    pub content_type: Option<String>,
+    /// `mcp-session-id`.
+    pub session_id: Option<String>,
+    /// `retry-after`.
+    pub retry_after: Option<String>,
+    /// Whether there was a `www-authenticate`.
+    pub challenged: bool,
+}
+
+impl ResponseHead {
+    /// 200 to 299.
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The media type without parameters, in lower case (RFC 9110 8.3.1).
+    fn essence(&self) -> String {
+        let value = self.content_type.as_deref().unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    }
+
+    pub(crate) fn is_event_stream(&self) -> bool {
+        self.essence() == "text/event-stream"
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        let essence = self.essence();
+        essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    }
+
+    /// `Retry-After` as a wait from `now_ms` (epoch milliseconds), in either form of RFC 9110 10.2.3.
+    pub(crate) fn retry_after(&self, now_ms: f64) -> Option<Duration> {
+        let value = self.retry_after.as_deref()?.trim();
+        if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
+            return Some(Duration::from_secs(value.parse().unwrap_or_else(|_| u32::MAX.into())));
+        }
+        let seconds = imf_fixdate(value)? - now_ms / 1_000.0;
+        Some(Duration::from_secs_f64(seconds.max(0.0)))
+    }
+}
+
+/// How an exchange failed without, or in the middle of, an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IoFailure {
+    /// The error's own text.
+    pub message: String,
+    /// A structured code of the runtime (`error.cause.code`), empty where it has none.
+    pub code: String,
+}
+
+impl IoFailure {
+    /// Whether the code proves that no byte of the request left (browsers never tell).
+    pub(crate) fn proves_not_sent(&self) -> bool {
+        matches!(
+            self.code.as_str(),
+            "ECONNREFUSED"
+                | "ENOTFOUND"
+                | "EAI_AGAIN"
+                | "EHOSTUNREACH"
+                | "ENETUNREACH"
+                | "UND_ERR_CONNECT_TIMEOUT"
+                | "ConnectionRefused"
+        )
+    }
+}
+
+/// An event id as a header value: its UTF-8 bytes, one `char` each. `None` where no header can carry it unchanged:
+/// control characters are refused, and white space at an edge would be trimmed.
+pub(crate) fn header_value(id: &str) -> Option<String> {
+    let edge = |c: Option<char>| matches!(c, Some(' ' | '\t'));
+    if id.is_empty() || edge(id.chars().next()) || edge(id.chars().next_back()) {
+        return None;
+    }
+    let carried = |b: u8| b == b'\t' || (b >= 0x20 && b != 0x7F);
+    id.bytes().all(carried).then(|| id.bytes().map(char::from).collect())
+}
+
+/// Seconds since the Unix epoch of `Sun, 06 Nov 1994 08:49:37 GMT`, the one date form that may be sent today.
+fn imf_fixdate(value: &str) -> Option<f64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut parts = value.split(' ');
+    let (_, day, month, year, time) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    if parts.next() != Some("GMT") || parts.next().is_some() {
+        return None;
+    }
+    let number = |text: &str| text.parse::<u16>().ok().map(i64::from);
+    let month = MONTHS.iter().position(|m| *m == month)? as i64 + 1;
+    let (day, year) = (number(day)?, number(year)?);
+    let mut clock = time.split(':').map(number);
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    // Days from civil date: years start in March, so that the leap day is the last.
+    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days =
+        365 * y + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) + (153 * m + 2) / 5 + day - 1;
+    Some(((days - 719_468) * 86_400 + hour * 3_600 + minute * 60 + second) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(value: &str) -> Option<u64> {
+        let head = ResponseHead { retry_after: Some(value.to_string()), ..ResponseHead::default() };
+        head.retry_after(784_111_770_000.0).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn retry_after_is_read_in_seconds_and_as_a_date() {
+        assert_eq!(wait("3"), Some(3));
+        assert_eq!(wait("Sun, 06 Nov 1994 08:49:37 GMT"), Some(7));
+        assert_eq!(wait("Sun, 06 Nov 1994 08:49:00 GMT"), Some(0), "a date in the past is no wait");
+        for garbage in ["", "-1", "3s", "soon", "Sun, 06 Nov 1994", "Sun, 06 Foo 1994 08:49:37 GMT"] {
+            assert_eq!(wait(garbage), None, "{garbage}");
+        }
+    }
+
+    #[test]
+    fn content_types_are_compared_by_essence() {
+        let head =
+            |value: &str| ResponseHead { content_type: Some(value.to_string()), ..ResponseHead::default() };
+        assert!(head("Text/Event-Stream ; charset=\"UTF-8\"").is_event_stream());
+        assert!(head("application/problem+json").is_json());
+        assert!(!head("text/event-streams").is_event_stream());
+        assert!(!ResponseHead::default().is_json());
+    }
+
+    #[test]
+    fn an_event_id_becomes_its_utf_8_bytes_or_nothing() {
+        assert_eq!(header_value("k/1"), Some("k/1".to_string()));
+        assert_eq!(header_value("é"), Some("\u{c3}\u{a9}".to_string()));
+        for id in ["", " a", "a ", "a\u{c}b", "a\u{7f}"] {
+            assert_eq!(header_value(id), None, "{id:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The core: sans-IO and deterministic. No clock, no randomness but a seed, no futures, no wasm, no I/O.
+//!
+//! ```text
+//! loop {
+//!     client.call(now, ..) | notify | answer | cancel | close | handle_input(now, ..)   // mutate,
+//!     loop { match client.poll_output() {                                              // then drain
+//!         Output::Timeout(when) => break,       // call handle_input(now, Input::Timeout) at `when`
+//!         output => obey(output),
+//!     } }
+//! }
+//! ```
+//!
+//! * Mutations are followed by draining [`Client::poll_output`] until [`Output::Timeout`].
+//! * `now` is the first argument of every mutation and never decreases.
+//! * A late or spurious [`Input::Timeout`], and an input for an exchange that is over, are no-ops.
+//! * Messages in outputs point into the core's buffer, and are valid until the first mutation after a drain.
+//!
+//! A call and its stream (a *lineage*: the body of a POST and its resumes):
+//!
+//! ```text
+//!  call() ──> queued ──────────────> posting ──────────────> reading ──> answered: settled `result`
+//!               │  ready, a slot       │  2xx with a body     │  ▲
+//!               │                      │                      │  │ 200 text/event-stream
+//!               │                      │                      ▼  │
+//!               │                      │        dropped: waiting ──> resuming ──┐ 409, 429, 5xx, network:
+//!               │                      │                  ▲   ▲        │        │ wait again
+//!               │                      │                  │   └────────┼────────┘
+//!               │                      │                  │ it lives   ▼ 404, 410, 400
+//!               │                      │                  └───────── asking (POST ping)
+//!               ▼                      ▼                               │ it is dead
+//!        a clock of section 4, a refusal, no usable cursor, a dead session, cancel, close:
+//!                                 settled `tool_call_failed`
+//! ```
+//!
+//! The session: `new ── connect() ──> initializing ──> confirming ──> ready ──> dead`, and `closing`, `closed`
+//! from any of them.
+
+mod backoff;
+mod bytes;
+mod client;
+mod config;
+mod deadline;
+mod era;
+mod error;
+mod event;
+mod http;
+mod json;
+pub mod jsonrpc;
+mod ledger;
+mod session;
+pub mod sse;
+mod stream;
+mod time;
+mod timer;
+
+pub use client::{CallSpec, Client, Input, Load, Output};
+pub use config::{Config, Options, TimeoutOptions};
+pub use era::EraOption;
+pub use error::{ConfigError, Outcome, Reason};
+pub use event::{
+    Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, Level, MessageRef, Recent, SessionState,
+    Settlement,
+};
+pub use http::{HttpRequest, IoFailure, Method, ResponseHead};
+pub use time::Instant;
+pub use timer::Clock;
+
+/// A call of the user's, or a message of our own.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u32);
+
+/// One HTTP request and its response.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExchangeId(pub u32);

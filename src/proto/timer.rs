@@ -1,0 +1,90 @@
+//! One table of named timers. Every deadline of the core is in it, under the name of its clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::time::Instant;
+use super::CallId;
+
+/// The clocks of the design, in the order in which they are judged when due at the same instant.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Clock {
+    /// `deadlineMs`: the whole life of a call, queue included.
+    Deadline,
+    /// `firstByteMs`: from a call's POST to its response headers.
+    FirstByte,
+    /// `callMs`: without progress or message while an exchange is open.
+    Call,
+    /// `recoveryMs`: while a sent call has no open exchange.
+    Recovery,
+    /// `idleMs`: without a byte on a body being read.
+    Idle,
+    /// `handshakeMs`: a handshake request, a notification or an answer.
+    Handshake,
+    /// `connectMs`: from a resume GET or a probe to its response headers.
+    Connect,
+    /// A wait before the next attempt: the server's `retry`, `Retry-After`, or our own backoff.
+    Wait,
+    /// The wait for the DELETE of `close`.
+    Close,
+}
+
+/// What a timer belongs to; releasing the owner releases its timers.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// The transport as a whole.
+    Session,
+    /// One call.
+    Call(CallId),
+}
+
+/// All armed timers: at most one per owner and clock.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    armed: BTreeMap<(Owner, Clock), Instant>,
+    due: BTreeSet<(Instant, Clock, Owner)>,
+}
+
+impl Timers {
+    /// Arms a timer, or moves it.
+    pub(crate) fn set(&mut self, owner: Owner, clock: Clock, at: Instant) {
+        if let Some(old) = self.armed.insert((owner, clock), at) {
+            self.due.remove(&(old, clock, owner));
+        }
+        self.due.insert((at, clock, owner));
+    }
+
+    /// Stops a timer; a no-op where none is armed.
+    pub(crate) fn stop(&mut self, owner: Owner, clock: Clock) {
+        if let Some(at) = self.armed.remove(&(owner, clock)) {
+            self.due.remove(&(at, clock, owner));
+        }
+    }
+
+    /// Stops every timer of an owner.
+    pub(crate) fn release(&mut self, owner: Owner) {
+        let range = (owner, Clock::Deadline)..=(owner, Clock::Close);
+        while let Some((&(_, clock), _)) = self.armed.range(range.clone()).next() {
+            self.stop(owner, clock);
+        }
+    }
+
+    /// The earliest timer.
+    pub(crate) fn next(&self) -> Option<(Instant, Clock)> {
+        self.due.first().map(|&(at, clock, _)| (at, clock))
+    }
+
+    /// Takes the earliest timer that is due at `now`.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Owner, Clock)> {
+        let &(at, clock, owner) = self.due.first()?;
+        if at > now {
+            return None;
+        }
+        self.stop(owner, clock);
+        Some((owner, clock))
+    }
+
+    /// How many timers are armed.
+    pub(crate) fn len(&self) -> usize {
+        self.armed.len()
+    }
+}

@@ -1,0 +1,164 @@
+//! The session's beginning and end.
+
+use crate::world::{header, id_of, options, World, JSON, SSE};
+use landfall::proto::{CallId, Method, Outcome, Reason};
+
+const CONNECT: CallId = CallId(0);
+
+fn connecting() -> World {
+    let mut world = World::new(options());
+    world.client.connect(world.now);
+    world.drain();
+    world
+}
+
+#[test]
+fn initialize_carries_no_session_and_no_version_header() {
+    let mut world = connecting();
+    let (_, request) = world.request();
+    assert_eq!(request.method, Method::Post);
+    assert_eq!(header(&request, "mcp-session-id"), None);
+    assert_eq!(header(&request, "mcp-protocol-version"), None);
+    let body: serde_json::Value = serde_json::from_str(request.body.as_deref().unwrap()).unwrap();
+    assert_eq!(body["method"], "initialize");
+    assert_eq!(body["params"]["protocolVersion"], "2025-11-25");
+    assert_eq!(body["params"]["clientInfo"]["name"], "test");
+}
+
+#[test]
+fn the_session_and_version_go_with_every_later_request() {
+    let mut world = World::connected(options());
+    assert_eq!(world.ready, Some(("2025-11-25".to_string(), Some("s1".to_string()))));
+    world.call();
+    let (_, request) = world.request();
+    assert_eq!(header(&request, "mcp-session-id"), Some("s1"));
+    assert_eq!(header(&request, "mcp-protocol-version"), Some("2025-11-25"));
+    assert_eq!(header(&request, "accept"), Some("application/json, text/event-stream"));
+}
+
+#[test]
+fn calls_wait_for_the_handshake_and_go_in_order() {
+    let mut world = connecting();
+    let (post, request) = world.request();
+    let calls = [world.call(), world.call()];
+    assert!(world.requests.is_empty(), "nothing is sent before the handshake is done");
+    world.head(post, 200, SSE, Some("s1"));
+    let id = id_of(&request);
+    world.body(
+        post,
+        &format!(
+            "data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"protocolVersion\":\"2025-06-18\"}}}}\n\n"
+        ),
+    );
+    let (confirm, request) = world.request();
+    assert!(request.body.unwrap().contains("notifications/initialized"));
+    assert!(world.requests.is_empty());
+    world.head(confirm, 202, "", None);
+    let sent: Vec<String> = world.requests.iter().map(|(_, request)| id_of(request)).collect();
+    let ids = calls.map(|call| format!("\"{}\"", world.client.request_id(call)));
+    assert_eq!(sent, ids);
+}
+
+#[test]
+fn a_server_that_never_answers_initialize_ends_connect_after_handshake_ms_and_with_it_what_waits() {
+    let mut world = connecting();
+    let call = world.call();
+    world.pass(29_999);
+    assert!(world.is_pending(CONNECT));
+    world.pass(1);
+    assert_eq!(world.failure(CONNECT).reason, Reason::ConnectTimeout);
+    assert_eq!(world.failure(CONNECT).method, "initialize");
+    let failure = world.failure(call);
+    assert_eq!((failure.reason, failure.outcome), (Reason::ConnectTimeout, Outcome::NotSent));
+    assert!(failure.retry_safe);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_version_that_we_do_not_speak_is_unsupported() {
+    for body in [
+        r#""result":{"protocolVersion":"2031-01-01"}"#,
+        r#""error":{"code":-32602,"message":"no","data":{"supported":["2031-01-01"]}}"#,
+    ] {
+        let mut world = connecting();
+        let (post, request) = world.request();
+        world.head(post, 200, JSON, None);
+        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{body}}}"#, id_of(&request)));
+        world.end(post);
+        assert_eq!(world.failure(CONNECT).reason, Reason::UnsupportedVersion, "{body}");
+    }
+}
+
+#[test]
+fn an_illegal_session_id_is_refused() {
+    for id in ["", "with space", "ünïcode", "x\u{7f}"] {
+        let mut world = connecting();
+        let (post, _) = world.request();
+        world.head(post, 200, JSON, Some(id));
+        assert_eq!(world.failure(CONNECT).reason, Reason::MalformedResponse, "{id:?}");
+    }
+}
+
+#[test]
+fn a_session_id_on_a_refused_initialize_is_not_adopted() {
+    let mut world = connecting();
+    let (post, _) = world.request();
+    world.head(post, 400, JSON, Some("zz"));
+    world.end(post);
+    assert_eq!(world.failure(CONNECT).reason, Reason::HttpError);
+    assert_eq!(world.failure(CONNECT).diagnostics.session, None);
+}
+
+#[test]
+fn close_settles_what_is_pending_tells_the_server_and_then_nothing_moves() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.client.close(world.now);
+    world.drain();
+    assert_eq!(world.failure(call).reason, Reason::Closed);
+    assert!(world.aborted.contains(&post));
+    let (delete, request) = world.request();
+    assert_eq!(request.method, Method::Delete);
+    assert_eq!(header(&request, "mcp-session-id"), Some("s1"));
+    assert!(!world.closed);
+    world.head(delete, 405, "", None);
+    assert!(world.closed);
+    world.body(post, &crate::world::result(&id));
+    let late = world.call();
+    assert_eq!(world.failure(late).reason, Reason::Closed);
+    world.pass(1_000_000);
+    assert!(world.requests.is_empty());
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn close_waits_two_seconds_for_its_delete_and_no_longer() {
+    let mut world = World::connected(options());
+    world.client.close(world.now);
+    world.drain();
+    let (delete, _) = world.request();
+    world.pass(1_999);
+    assert!(!world.closed);
+    world.pass(1);
+    assert!(world.closed);
+    assert_eq!(world.aborted, [delete]);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn close_during_the_handshake_ends_connect() {
+    let mut world = connecting();
+    world.client.close(world.now);
+    world.drain();
+    assert_eq!(world.failure(CONNECT).reason, Reason::Closed);
+    assert!(world.closed);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_session_that_is_to_be_kept_gets_no_delete() {
+    let mut world = World::connected(landfall::proto::Options { keep_session: true, ..options() });
+    world.client.close(world.now);
+    world.drain();
+    assert!(world.closed && world.requests.is_empty());
+}

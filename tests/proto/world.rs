@@ -1,0 +1,293 @@
+//! A client in virtual time, and what it asked of the world.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use landfall::proto::{
+    CallId, CallSpec, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest, Input, Instant,
+    IoFailure, Load, Options, Output, ResponseHead, Settlement,
+};
+
+/// The event stream media type, as servers write it.
+pub(crate) const SSE: &str = "text/event-stream";
+/// The JSON media type.
+pub(crate) const JSON: &str = "application/json";
+
+/// How a call ended, with the texts its message pointed to.
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    /// The response.
+    Answer(String),
+    /// A notification was taken.
+    Accepted,
+    /// No answer.
+    Failed(Box<Failure>),
+}
+
+/// A client, the time, and everything that came out of it.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) now: Instant,
+    pub(crate) requests: VecDeque<(ExchangeId, HttpRequest)>,
+    pub(crate) aborted: Vec<ExchangeId>,
+    pub(crate) reading: Vec<ExchangeId>,
+    pub(crate) events: Vec<(Option<CallId>, Event)>,
+    pub(crate) messages: Vec<String>,
+    pub(crate) questions: Vec<String>,
+    pub(crate) ended: BTreeMap<CallId, Ended>,
+    pub(crate) ready: Option<(String, Option<String>)>,
+    pub(crate) closed: bool,
+    wake: Option<Instant>,
+}
+
+/// Options as the wrapper would give them.
+pub(crate) fn options() -> Options {
+    Options {
+        client_info: r#"{"name":"test","version":"1"}"#.to_string(),
+        capabilities: "{}".to_string(),
+        full_diagnostics: true,
+        ..Options::default()
+    }
+}
+
+impl World {
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            client: Client::new(Config::new(options).expect("valid options"), 7),
+            now: Instant::from_millis(1_000_000.0),
+            requests: VecDeque::new(),
+            aborted: Vec::new(),
+            reading: Vec::new(),
+            events: Vec::new(),
+            messages: Vec::new(),
+            questions: Vec::new(),
+            ended: BTreeMap::new(),
+            ready: None,
+            closed: false,
+            wake: None,
+        }
+    }
+
+    /// A client whose handshake is done, in session `s1`.
+    pub(crate) fn connected(options: Options) -> Self {
+        let mut world = Self::new(options);
+        world.client.connect(world.now);
+        world.drain();
+        let (post, request) = world.request();
+        let id = id_of(&request);
+        world.head(post, 200, JSON, Some("s1"));
+        let answer = r#""result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
+        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}"#));
+        world.end(post);
+        let (post, _) = world.request();
+        world.head(post, 202, "", None);
+        assert!(world.ready.is_some(), "the handshake is done");
+        world.events.clear();
+        world.aborted.clear();
+        world.messages.clear();
+        world
+    }
+
+    pub(crate) fn drain(&mut self) {
+        loop {
+            match self.client.poll_output() {
+                Output::Transmit(exchange, request) => self.requests.push_back((exchange, request)),
+                Output::Read(exchange, _) => self.reading.push(exchange),
+                Output::Abort(exchange) => self.aborted.push(exchange),
+                Output::Event(call, _, event) => {
+                    if let Event::Message { message } | Event::Progress { message } = &event {
+                        self.messages.push(self.client.text(*message).to_string());
+                    }
+                    self.events.push((call, event));
+                }
+                Output::Settle(call, _, settlement) => {
+                    let ended = match settlement {
+                        Settlement::Result { message, .. } => {
+                            Ended::Answer(self.client.text(message).to_string())
+                        }
+                        Settlement::Accepted => Ended::Accepted,
+                        Settlement::Failed(failure) => Ended::Failed(failure),
+                    };
+                    assert!(self.ended.insert(call, ended).is_none(), "a call settles once: {call:?}");
+                }
+                Output::Request(_, _, message) => self.questions.push(self.client.text(message).to_string()),
+                Output::Ready { protocol_version, session_id, .. } => {
+                    self.ready = Some((protocol_version, session_id));
+                }
+                Output::Closed => self.closed = true,
+                Output::Timeout(next) => {
+                    self.wake = next.map(|(at, _)| at);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn input(&mut self, input: Input<'_>) {
+        self.client.handle_input(self.now, input);
+        self.drain();
+    }
+
+    pub(crate) fn call_with(&mut self, spec: CallSpec) -> CallId {
+        let call = self.client.call(self.now, spec).expect("valid clocks");
+        self.drain();
+        call
+    }
+
+    /// A call of the tool `t`, with progress.
+    pub(crate) fn call(&mut self) -> CallId {
+        let tool = Some("t".to_string());
+        let params = r#"{"name":"t","arguments":{}}"#.to_string();
+        self.call_with(CallSpec {
+            method: "tools/call".to_string(),
+            params,
+            tool,
+            progress: true,
+            ..CallSpec::default()
+        })
+    }
+
+    /// A call whose POST was answered by an open event stream: its id as JSON text, and the exchange.
+    pub(crate) fn streaming(&mut self) -> (CallId, String, ExchangeId) {
+        let call = self.call();
+        let (post, request) = self.request();
+        let id = id_of(&request);
+        self.head(post, 200, SSE, None);
+        (call, id, post)
+    }
+
+    /// The next request that was made.
+    pub(crate) fn request(&mut self) -> (ExchangeId, HttpRequest) {
+        self.requests.pop_front().expect("a request was made")
+    }
+
+    pub(crate) fn head(
+        &mut self,
+        exchange: ExchangeId,
+        status: u16,
+        content_type: &str,
+        session: Option<&str>,
+    ) {
+        let content_type = (!content_type.is_empty()).then(|| content_type.to_string());
+        let session_id = session.map(str::to_string);
+        self.input(Input::Head(
+            exchange,
+            ResponseHead { status, content_type, session_id, ..ResponseHead::default() },
+        ));
+    }
+
+    pub(crate) fn body(&mut self, exchange: ExchangeId, text: &str) {
+        self.input(Input::Body(exchange, text.as_bytes()));
+    }
+
+    pub(crate) fn end(&mut self, exchange: ExchangeId) {
+        self.input(Input::End(exchange));
+    }
+
+    pub(crate) fn cut(&mut self, exchange: ExchangeId) {
+        self.failed(exchange, "");
+    }
+
+    pub(crate) fn failed(&mut self, exchange: ExchangeId, code: &str) {
+        let failure = IoFailure { message: "terminated".to_string(), code: code.to_string() };
+        self.input(Input::Failed(exchange, failure));
+    }
+
+    pub(crate) fn input_head(&mut self, exchange: ExchangeId, head: ResponseHead) {
+        self.input(Input::Head(exchange, head));
+    }
+
+    /// Lets time pass, waking the client whenever it asked for it.
+    pub(crate) fn pass(&mut self, ms: u64) {
+        let until = self.now + Duration::from_millis(ms);
+        while let Some(wake) = self.wake.filter(|wake| *wake <= until) {
+            self.now = wake.max(self.now);
+            self.input(Input::Timeout);
+        }
+        self.now = until;
+    }
+
+    /// Lets time pass until a request is made: the wait in milliseconds, and the request.
+    pub(crate) fn next_request(&mut self) -> (f64, ExchangeId, HttpRequest) {
+        let start = self.now;
+        while self.requests.is_empty() {
+            self.now = self.wake.expect("something is planned").max(self.now);
+            self.input(Input::Timeout);
+        }
+        let (exchange, request) = self.request();
+        (self.now.as_millis() - start.as_millis(), exchange, request)
+    }
+
+    pub(crate) fn failure(&self, call: CallId) -> &Failure {
+        match self.ended.get(&call) {
+            Some(Ended::Failed(failure)) => failure,
+            other => panic!("the call should have failed: {other:?}"),
+        }
+    }
+
+    pub(crate) fn answer(&self, call: CallId) -> &str {
+        match self.ended.get(&call) {
+            Some(Ended::Answer(text)) => text,
+            other => panic!("the call should have been answered: {other:?}"),
+        }
+    }
+
+    pub(crate) fn is_pending(&self, call: CallId) -> bool {
+        !self.ended.contains_key(&call)
+    }
+
+    /// The names of the events so far, in order.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.events.iter().map(|(_, event)| name(event)).collect()
+    }
+
+    pub(crate) fn assert_nothing_is_left(&self) {
+        assert_eq!(self.client.load(), Load::default());
+    }
+}
+
+fn name(event: &Event) -> &'static str {
+    match event {
+        Event::State { .. } => "state",
+        Event::Queued => "queued",
+        Event::Sent { .. } => "sent",
+        Event::Open { .. } => "open",
+        Event::Progress { .. } => "progress",
+        Event::Message { .. } => "message",
+        Event::InputRequired { .. } => "input_required",
+        Event::InputAnswered { .. } => "input_answered",
+        Event::Suspect { .. } => "suspect",
+        Event::Polling { .. } => "polling",
+        Event::Disconnected { cause: DropCause::End, .. } => "disconnected:end",
+        Event::Disconnected { cause: DropCause::Network, .. } => "disconnected:network",
+        Event::Disconnected { cause: DropCause::Idle, .. } => "disconnected:idle",
+        Event::Disconnected { .. } => "disconnected",
+        Event::Reconnecting { .. } => "reconnecting",
+        Event::Resumed { .. } => "resumed",
+        Event::Warning { code, .. } => code,
+        _ => "other",
+    }
+}
+
+/// The id of a request, as JSON text.
+pub(crate) fn id_of(request: &HttpRequest) -> String {
+    let body: serde_json::Value =
+        serde_json::from_str(request.body.as_deref().unwrap_or("null")).expect("JSON");
+    body["id"].to_string()
+}
+
+/// A header of a request.
+pub(crate) fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    request.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+}
+
+/// An event block with an id and a notification.
+pub(crate) fn note(id: &str, text: &str) -> String {
+    let params = format!(r#"{{"level":"info","data":"{text}"}}"#);
+    format!("id: {id}\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{params}}}\n\n")
+}
+
+/// An event block with the response to a request.
+pub(crate) fn result(request_id: &str) -> String {
+    format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{request_id},\"result\":{{\"ok\":true}}}}\n\n")
+}
