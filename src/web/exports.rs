@@ -1,0 +1,149 @@
+//! The exports. `handle` names a transport, `now` is epoch milliseconds; a call for an unknown handle does nothing.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use wasm_bindgen::prelude::*;
+
+use super::host::Host;
+use super::options::{config_error, Object};
+use super::transport::Transport;
+use crate::proto::{CallId, Client, Config, ExchangeId, Input, Instant, IoFailure};
+
+thread_local! {
+    static TRANSPORTS: RefCell<BTreeMap<u32, Rc<Transport>>> = const { RefCell::new(BTreeMap::new()) };
+    static NEXT: Cell<u32> = const { Cell::new(1) };
+    /// Where a panic's text goes: the host of the newest transport.
+    static WITNESS: RefCell<Option<Host>> = const { RefCell::new(None) };
+}
+
+fn transport(handle: u32) -> Option<Rc<Transport>> {
+    TRANSPORTS.with_borrow(|all| all.get(&handle).cloned())
+}
+
+fn enter(handle: u32, now: f64, change: impl FnOnce(&mut Client, Instant)) -> JsValue {
+    transport(handle).map_or(JsValue::UNDEFINED, |transport| transport.enter(now, change))
+}
+
+/// Asks the wrapper of this transport for a poll.
+pub(super) fn schedule(handle: u32) {
+    if let Some(transport) = transport(handle) {
+        // The wrapper's `schedule` only queues a microtask; if even that throws, no poll can come.
+        let _ = transport.host().schedule();
+    }
+}
+
+/// Makes a transport: its handle, or `{ option, message }` where an option is wrong.
+#[wasm_bindgen]
+pub fn create(host: Host, config: &JsValue, _now: f64) -> JsValue {
+    std::panic::set_hook(Box::new(|info| {
+        let text = info.to_string();
+        // A second panic in the hook would hide the first: nothing in here may fail.
+        let _ = WITNESS.try_with(|witness| {
+            if let Ok(Some(host)) = witness.try_borrow().as_deref() {
+                let _ = host.panicked(&text);
+            }
+        });
+    }));
+    WITNESS.set(Some(host.clone()));
+    let object = Object(config);
+    let checked = match object.options().and_then(Config::new) {
+        Ok(checked) => checked,
+        Err(error) => return config_error(&error),
+    };
+    let handle = NEXT.get();
+    NEXT.set(handle + 1);
+    let url = object.text("url").unwrap_or_default();
+    let seed = object.number("seed").unwrap_or_default().to_bits();
+    let transport = Transport::new(handle, host, url, object.flag("browser"), checked, seed);
+    TRANSPORTS.with_borrow_mut(|all| all.insert(handle, Rc::new(transport)));
+    JsValue::from(handle)
+}
+
+/// Begins the handshake.
+#[wasm_bindgen]
+pub fn connect(handle: u32, now: f64) -> JsValue {
+    enter(handle, now, Client::connect)
+}
+
+/// Makes a call: its number, or `{ option, message }`. `drain` must follow.
+#[wasm_bindgen]
+pub fn call(handle: u32, now: f64, spec: &JsValue) -> JsValue {
+    let Some(transport) = transport(handle) else { return JsValue::UNDEFINED };
+    match transport.change(now, |client, now| client.call(now, Object(spec).call_spec())) {
+        Ok(call) => JsValue::from(call.0),
+        Err(error) => config_error(&error),
+    }
+}
+
+/// The request id of a call.
+#[wasm_bindgen]
+pub fn request_id(handle: u32, call: u32) -> String {
+    transport(handle).map_or_else(String::new, |transport| {
+        transport.change(0.0, |client, _| client.request_id(CallId(call)))
+    })
+}
+
+/// Sends a notification: its call number. `drain` must follow.
+#[wasm_bindgen]
+pub fn notify(handle: u32, now: f64, method: &str, params: &str) -> u32 {
+    transport(handle)
+        .map_or(0, |transport| transport.change(now, |client, now| client.notify(now, method, params)).0)
+}
+
+/// Answers a request of the server's.
+#[wasm_bindgen]
+pub fn answer(handle: u32, now: f64, body: &str) -> JsValue {
+    enter(handle, now, |client, now| client.answer(now, body))
+}
+
+/// Cancels a call.
+#[wasm_bindgen]
+pub fn cancel(handle: u32, now: f64, call: u32) -> JsValue {
+    enter(handle, now, |client, now| client.cancel(now, CallId(call)))
+}
+
+/// Ends the session.
+#[wasm_bindgen]
+pub fn close(handle: u32, now: f64) -> JsValue {
+    enter(handle, now, Client::close)
+}
+
+/// Takes bytes of a body.
+#[wasm_bindgen]
+pub fn push(handle: u32, now: f64, exchange: u32, bytes: &[u8]) -> JsValue {
+    enter(handle, now, |client, now| client.handle_input(now, Input::Body(ExchangeId(exchange), bytes)))
+}
+
+/// A body ended cleanly.
+#[wasm_bindgen]
+pub fn end(handle: u32, now: f64, exchange: u32) -> JsValue {
+    enter(handle, now, |client, now| client.handle_input(now, Input::End(ExchangeId(exchange))))
+}
+
+/// Reading a body failed.
+#[wasm_bindgen]
+pub fn fail(handle: u32, now: f64, exchange: u32, message: String, code: String) -> JsValue {
+    let failure = IoFailure { message, code };
+    enter(handle, now, |client, now| client.handle_input(now, Input::Failed(ExchangeId(exchange), failure)))
+}
+
+/// Runs what was scheduled.
+#[wasm_bindgen]
+pub fn poll(handle: u32, now: f64) -> JsValue {
+    transport(handle).map_or(JsValue::UNDEFINED, |transport| transport.poll(now))
+}
+
+/// Obeys what earlier changes asked.
+#[wasm_bindgen]
+pub fn drain(handle: u32, now: f64) -> JsValue {
+    enter(handle, now, |_, _| {})
+}
+
+/// Forgets a transport: its timer stops, its tasks are dropped.
+#[wasm_bindgen]
+pub fn destroy(handle: u32) {
+    let gone = TRANSPORTS.with_borrow_mut(|all| all.remove(&handle));
+    drop(gone);
+}

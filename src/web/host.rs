@@ -1,0 +1,74 @@
+//! What the wrapper gives us: the raw bindings, and the reading of what comes back through them.
+
+use js_sys::{Promise, Reflect};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::{Headers, RequestCache, RequestInit};
+
+use crate::proto::{HttpRequest, IoFailure, Method, ResponseHead};
+
+#[wasm_bindgen]
+extern "C" {
+    /// One per transport, made by the wrapper.
+    #[derive(Clone)]
+    pub type Host;
+
+    /// Calls `fetch` in a microtask of its own, with an AbortController that the wrapper keeps.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn open(this: &Host, exchange: u32, url: &str, init: &RequestInit)
+        -> Result<Promise, JsValue>;
+
+    /// Asks for one call of `poll`, later.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn schedule(this: &Host) -> Result<(), JsValue>;
+
+    /// Takes the text of a panic, just before the trap.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn panicked(this: &Host, text: &str) -> Result<(), JsValue>;
+}
+
+/// The `init` of a fetch. Nothing is set that a runtime may refuse (workerd refuses most cache modes).
+pub(super) fn request_init(request: &HttpRequest, browser: bool) -> Result<RequestInit, JsValue> {
+    let headers = Headers::new()?;
+    for (name, value) in &request.headers {
+        headers.set(name, value)?;
+    }
+    let init = RequestInit::new();
+    init.set_method(request.method.as_str());
+    init.set_headers(&headers);
+    if let Some(body) = &request.body {
+        init.set_body(&JsValue::from_str(body));
+    }
+    if browser && request.method == Method::Get {
+        // Browsers queue parallel GETs of one URL behind each other, in case the first can be cached.
+        init.set_cache(RequestCache::NoStore);
+    }
+    Ok(init)
+}
+
+/// The head of a response. A user's `fetch` may return any value: what has no status is an error.
+pub(super) fn response_head(response: &JsValue) -> Result<ResponseHead, JsValue> {
+    let status = Reflect::get(response, &JsValue::from_str("status"))?.as_f64();
+    let Some(status) = status else {
+        return Err(JsValue::from_str("fetch gave something that is no Response"));
+    };
+    let headers: Headers = Reflect::get(response, &JsValue::from_str("headers"))?.unchecked_into();
+    let value = |name: &str| headers.get(name).ok().flatten();
+    Ok(ResponseHead {
+        status: status as u16,
+        content_type: value("content-type"),
+        session_id: value("mcp-session-id"),
+        retry_after: value("retry-after"),
+        challenged: value("www-authenticate").is_some(),
+    })
+}
+
+/// A rejection: the error's message and the runtime's structured code. It may be any value at all.
+pub(super) fn io_failure(error: &JsValue) -> IoFailure {
+    let property = |of: &JsValue, name: &str| Reflect::get(of, &JsValue::from_str(name)).ok();
+    let text = |of: &JsValue, name: &str| property(of, name).and_then(|value| value.as_string());
+    let message = text(error, "message").or_else(|| error.as_string()).unwrap_or_default();
+    let cause = property(error, "cause").unwrap_or_default();
+    let code = text(&cause, "code").or_else(|| text(error, "code")).unwrap_or_default();
+    IoFailure { message, code }
+}

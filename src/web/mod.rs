@@ -1,0 +1,17 @@
+//! The driver: obeys the core with `fetch`, one timer and a small executor. It decides nothing.
+//!
+//! Everything enters through the synchronous functions below, all exported, and leaves as their return value: a batch of
+//! outputs for the TypeScript wrapper. Failures are values; whatever is thrown out of an export means that the
+//! instance is lost.
+
+mod batch;
+mod executor;
+mod exports;
+mod host;
+mod options;
+mod transport;
+
+pub use exports::{
+    answer, call, cancel, close, connect, create, destroy, drain, end, fail, notify, poll, push, request_id,
+};
+pub use host::Host;

@@ -1,0 +1,87 @@
+//! The wrapper's options, read property by property (serde's Deserialize alone would cost 20 KB).
+
+use js_sys::{Array, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+
+use crate::proto::{CallSpec, ConfigError, EraOption, Options, TimeoutOptions};
+
+/// A plain object of the wrapper's; an absent property is `None`.
+pub(super) struct Object<'a>(pub(super) &'a JsValue);
+
+impl Object<'_> {
+    fn get(&self, name: &str) -> JsValue {
+        Reflect::get(self.0, &JsValue::from_str(name)).unwrap_or_default()
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.get(name).as_f64()
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.get(name).as_string()
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.get(name).as_bool().unwrap_or(false)
+    }
+
+    fn texts(&self, name: &str) -> Option<Vec<String>> {
+        let array: Array = self.get(name).dyn_into().ok()?;
+        Some(array.iter().filter_map(|item| item.as_string()).collect())
+    }
+
+    fn timeouts(&self) -> TimeoutOptions {
+        TimeoutOptions {
+            handshake: self.number("handshakeMs"),
+            connect: self.number("connectMs"),
+            first_byte: self.number("firstByteMs"),
+            idle: self.number("idleMs"),
+            call: self.number("callMs"),
+            recovery: self.number("recoveryMs"),
+            deadline: self.number("deadlineMs"),
+        }
+    }
+
+    /// The options of a transport.
+    pub(super) fn options(&self) -> Result<Options, ConfigError> {
+        Ok(Options {
+            era: EraOption::parse(self.text("era").as_deref().unwrap_or("auto"))?,
+            protocol_versions: self.texts("protocolVersions"),
+            client_info: self.text("clientInfo").unwrap_or_default(),
+            capabilities: self.text("capabilities").unwrap_or_default(),
+            timeouts: self.timeouts(),
+            base_ms: self.number("baseMs"),
+            max_ms: self.number("maxMs"),
+            max_concurrent: self.number("maxConcurrent"),
+            max_queued: self.number("maxQueued"),
+            max_event_bytes: self.number("maxEventBytes"),
+            max_body_bytes: self.number("maxBodyBytes"),
+            max_id_bytes: self.number("maxIdBytes"),
+            keep_session: !self.flag("terminate"),
+            full_diagnostics: self.flag("full"),
+        })
+    }
+
+    /// A call.
+    pub(super) fn call_spec(&self) -> CallSpec {
+        CallSpec {
+            method: self.text("method").unwrap_or_default(),
+            params: self.text("params").unwrap_or_default(),
+            meta: self.text("meta").unwrap_or_default(),
+            tool: self.text("tool"),
+            progress: self.flag("progress"),
+            idempotent: self.flag("idempotent"),
+            timeouts: self.timeouts(),
+        }
+    }
+}
+
+/// A `ConfigError` as a value for the wrapper, which throws it.
+pub(super) fn config_error(error: &ConfigError) -> JsValue {
+    let object = js_sys::Object::new();
+    for (name, value) in [("option", error.option), ("message", error.message.as_str())] {
+        // Setting a property of a fresh plain object can't fail.
+        let _ = Reflect::set(&object, &JsValue::from_str(name), &JsValue::from_str(value));
+    }
+    object.into()
+}
