@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::CallId;
+
 /// The method of a request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -27,6 +29,8 @@ impl Method {
 /// A request for the driver to make. The URL is always the endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
+    /// The call it is for; none for the DELETE of a session.
+    pub call: Option<CallId>,
     /// Its method.
     pub method: Method,
     /// Names in lower case; values hold one byte per `char` (a JavaScript ByteString).

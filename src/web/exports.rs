@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Once;
 
 use wasm_bindgen::prelude::*;
 
@@ -17,6 +18,8 @@ thread_local! {
     /// Where a panic's text goes: the host of the newest transport.
     static WITNESS: RefCell<Option<Host>> = const { RefCell::new(None) };
 }
+
+static HOOK: Once = Once::new();
 
 fn transport(handle: u32) -> Option<Rc<Transport>> {
     TRANSPORTS.with_borrow(|all| all.get(&handle).cloned())
@@ -34,18 +37,19 @@ pub(super) fn schedule(handle: u32) {
     }
 }
 
+/// Hands a panic's text to the wrapper. A second panic in here would hide the first: nothing may fail.
+fn testify(text: &str) {
+    let _ = WITNESS.try_with(|witness| {
+        if let Ok(Some(host)) = witness.try_borrow().as_deref() {
+            let _ = host.panicked(text);
+        }
+    });
+}
+
 /// Makes a transport: its handle, or `{ option, message }` where an option is wrong.
 #[wasm_bindgen]
 pub fn create(host: Host, config: &JsValue, _now: f64) -> JsValue {
-    std::panic::set_hook(Box::new(|info| {
-        let text = info.to_string();
-        // A second panic in the hook would hide the first: nothing in here may fail.
-        let _ = WITNESS.try_with(|witness| {
-            if let Ok(Some(host)) = witness.try_borrow().as_deref() {
-                let _ = host.panicked(&text);
-            }
-        });
-    }));
+    HOOK.call_once(|| std::panic::set_hook(Box::new(|info| testify(&info.to_string()))));
     WITNESS.set(Some(host.clone()));
     let object = Object(config);
     let checked = match object.options().and_then(Config::new) {

@@ -13,10 +13,16 @@ extern "C" {
     #[derive(Clone)]
     pub type Host;
 
-    /// Calls `fetch` in a microtask of its own, with an AbortController that the wrapper keeps.
+    /// Calls `fetch` in a microtask of its own, with an AbortController that the wrapper keeps. `call` is the call it
+    /// is for: the wrapper adds that call's own headers.
     #[wasm_bindgen(method, catch)]
-    pub(super) fn open(this: &Host, exchange: u32, url: &str, init: &RequestInit)
-        -> Result<Promise, JsValue>;
+    pub(super) fn open(
+        this: &Host,
+        exchange: u32,
+        url: &str,
+        init: &RequestInit,
+        call: Option<u32>,
+    ) -> Result<Promise, JsValue>;
 
     /// Asks for one call of `poll`, later.
     #[wasm_bindgen(method, catch)]

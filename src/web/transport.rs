@@ -135,8 +135,9 @@ impl Transport {
 
     /// Starts a fetch; its head comes by a task.
     fn transmit(&self, exchange: ExchangeId, request: &HttpRequest) {
-        let started =
-            request_init(request, self.browser).and_then(|init| self.host.open(exchange.0, &self.url, &init));
+        let call = request.call.map(|call| call.0);
+        let started = request_init(request, self.browser)
+            .and_then(|init| self.host.open(exchange.0, &self.url, &init, call));
         let arrivals = Rc::clone(&self.arrivals);
         self.executor.spawn(Box::pin(async move {
             let result = match started {

@@ -110,7 +110,7 @@ impl Client {
             return self.finish_close(now);
         }
         let headers = self.headers(Method::Delete, None, true);
-        self.launch(Purpose::Close, HttpRequest { method: Method::Delete, headers, body: None });
+        self.launch(Purpose::Close, HttpRequest { call: None, method: Method::Delete, headers, body: None });
         self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
     }
 

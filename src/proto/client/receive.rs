@@ -83,7 +83,7 @@ impl Client {
 
     pub(super) fn decoder(&self) -> Decoder {
         Decoder::new(Limits {
-            line_bytes: self.config.max_event_bytes,
+            line_bytes: self.config.max_event_bytes.saturating_add("data: ".len()),
             event_bytes: self.config.max_event_bytes,
             id_bytes: self.config.max_id_bytes,
         })
@@ -147,8 +147,9 @@ impl Client {
         if !self.exchanges.contains_key(&exchange) {
             return; // The answer came, or the call ended otherwise.
         }
-        if let Err(large) = fed {
-            let text = format!("an event of more than {} bytes (limits.{})", large.allowed, large.limit);
+        if fed.is_err() {
+            let most = self.config.max_event_bytes;
+            let text = format!("an event of more than {most} bytes (limits.maxEventBytes)");
             return self.fail(now, call, Reason::MessageTooLarge, &text);
         }
         if let Some(events) = self.events_of(call) {
@@ -307,6 +308,7 @@ impl Client {
             let message = "a response whose id is not the request's was taken as its answer".to_string();
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
+        self.report_resumed(now, owner);
         let message = self.keep(text);
         self.settle(now, owner, Settlement::Result { message, http_status: status });
     }

@@ -138,7 +138,7 @@ impl Client {
         let is_first_post = body.is_some() && call == super::CONNECT;
         let mut headers = self.headers(method, offered, !is_first_post);
         headers.extend(cursor.map(|cursor| ("last-event-id", cursor)));
-        self.launch(Purpose::Call(call, takes_slot), HttpRequest { method, headers, body })
+        self.launch(Purpose::Call(call, takes_slot), HttpRequest { call: Some(call), method, headers, body })
     }
 
     /// The headers that are ours on a request of this method.

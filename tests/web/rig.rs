@@ -1,0 +1,257 @@
+//! A transport of the driver's with the smallest host it can have, and the log of what came out.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gloo_timers::future::TimeoutFuture;
+use js_sys::{Array, Object, Promise, Reflect, Uint8Array, JSON};
+use landfall::web;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+#[wasm_bindgen(module = "/tests/web/host.js")]
+extern "C" {
+    type TestHost;
+    #[wasm_bindgen(constructor)]
+    fn new(
+        on_poll: &Closure<dyn FnMut()>,
+        on_chunk: &Closure<dyn FnMut(u32, Uint8Array)>,
+        on_end: &Closure<dyn FnMut(u32)>,
+        on_fail: &Closure<dyn FnMut(u32, String)>,
+    ) -> TestHost;
+    #[wasm_bindgen(method)]
+    fn read(this: &TestHost, exchange: u32) -> Promise;
+    #[wasm_bindgen(method)]
+    fn abort(this: &TestHost, exchange: u32);
+    #[wasm_bindgen(method, getter = openCount)]
+    fn open_count(this: &TestHost) -> u32;
+    #[wasm_bindgen(method, getter = panicCount)]
+    fn panic_count(this: &TestHost) -> u32;
+
+    fn now() -> f64;
+    #[wasm_bindgen(js_name = fetchJson)]
+    fn fetch_json(url: &str) -> Promise;
+}
+
+/// Where the fault server listens: `node tests/server/main.mjs --port 8917`.
+const SERVER: &str = match option_env!("LANDFALL_FAULT_SERVER") {
+    Some(url) => url,
+    None => "http://127.0.0.1:8917",
+};
+
+/// One output, with the message it points to.
+#[derive(Clone, Debug)]
+pub(crate) struct Out {
+    pub(crate) fields: JsValue,
+    pub(crate) message: JsValue,
+}
+
+impl Out {
+    pub(crate) fn text(&self, name: &str) -> String {
+        get(&self.fields, name).as_string().unwrap_or_default()
+    }
+
+    pub(crate) fn number(&self, name: &str) -> f64 {
+        get(&self.fields, name).as_f64().unwrap_or(f64::NAN)
+    }
+}
+
+/// Where the closures find the transport once it is made.
+type Seat = Rc<RefCell<Option<(u32, Rc<TestHost>)>>>;
+type Log = Rc<RefCell<Vec<Out>>>;
+
+/// A transport under test.
+pub(crate) struct Rig {
+    pub(crate) handle: u32,
+    log: Log,
+    host: Rc<TestHost>,
+    _keep: Box<dyn std::any::Any>,
+}
+
+pub(crate) fn get(of: &JsValue, name: &str) -> JsValue {
+    Reflect::get(of, &JsValue::from_str(name)).unwrap_or_default()
+}
+
+fn parse(json: &str) -> JsValue {
+    JSON::parse(json).expect("JSON of the test's own")
+}
+
+/// Options of a transport to `url`, with more of them as JSON text.
+fn config(url: &str, more: &str) -> Object {
+    let base = r#"{"era":"resumable","clientInfo":"{\"name\":\"rig\",\"version\":\"1\"}","capabilities":"{}","terminate":true,"full":true}"#;
+    let config: Object = parse(base).unchecked_into();
+    let _ = Reflect::set(&config, &"url".into(), &url.into());
+    let _ = Reflect::set(&config, &"seed".into(), &js_sys::Math::random().into());
+    Object::assign(&config, &parse(more).unchecked_into());
+    config
+}
+
+/// Obeys a batch, and logs the rest.
+fn take(log: &Log, host: &TestHost, batch: &JsValue) {
+    if batch.is_undefined() {
+        return;
+    }
+    let messages =
+        get(batch, "messages").as_string().map_or_else(Array::new, |text| parse(&text).unchecked_into());
+    for fields in get(batch, "outputs").unchecked_into::<Array>().iter() {
+        let out = Out { message: JsValue::UNDEFINED, fields };
+        let exchange = out.number("exchange") as u32;
+        match out.text("out").as_str() {
+            "read" => drop(host.read(exchange)),
+            "abort" => host.abort(exchange),
+            _ => {
+                let index = get(&out.fields, "message").as_f64();
+                let message = index.map_or(JsValue::UNDEFINED, |index| messages.get(index as u32));
+                log.borrow_mut().push(Out { message, ..out });
+            }
+        }
+    }
+}
+
+impl Rig {
+    /// A transport to the fault server that has not connected yet.
+    pub(crate) fn new(more: &str) -> Self {
+        Self::to(&format!("{SERVER}/mcp"), more)
+    }
+
+    pub(crate) fn to(url: &str, more: &str) -> Self {
+        let log: Log = Rc::default();
+        let seat: Seat = Rc::default();
+        let run = {
+            let (log, seat) = (Rc::clone(&log), Rc::clone(&seat));
+            move |change: &dyn Fn(u32) -> JsValue| {
+                let Some((handle, host)) = seat.borrow().clone() else { return };
+                let batch = change(handle);
+                take(&log, &host, &batch);
+            }
+        };
+        let (a, b, c, d) = (run.clone(), run.clone(), run.clone(), run);
+        let on_poll: Closure<dyn FnMut()> = Closure::new(move || a(&|handle| web::poll(handle, now())));
+        let on_chunk: Closure<dyn FnMut(u32, Uint8Array)> =
+            Closure::new(move |exchange, bytes: Uint8Array| {
+                b(&|handle| web::push(handle, now(), exchange, &bytes.to_vec()));
+            });
+        let on_end: Closure<dyn FnMut(u32)> =
+            Closure::new(move |exchange| c(&|handle| web::end(handle, now(), exchange)));
+        let on_fail: Closure<dyn FnMut(u32, String)> = Closure::new(move |exchange, message: String| {
+            d(&|handle| web::fail(handle, now(), exchange, message.clone(), String::new()));
+        });
+        let host = Rc::new(TestHost::new(&on_poll, &on_chunk, &on_end, &on_fail));
+        let raw: JsValue = AsRef::<JsValue>::as_ref(&*host).clone();
+        let made = web::create(raw.unchecked_into(), &config(url, more), now());
+        let handle = made.as_f64().expect("valid options") as u32;
+        *seat.borrow_mut() = Some((handle, Rc::clone(&host)));
+        Self { handle, log, host, _keep: Box::new((on_poll, on_chunk, on_end, on_fail)) }
+    }
+
+    /// A transport to the fault server whose handshake is done.
+    pub(crate) async fn connected(more: &str) -> Self {
+        let rig = Self::new(more);
+        rig.take(&web::connect(rig.handle, now()));
+        rig.until("the handshake is done", |log| log.iter().any(|out| out.text("out") == "ready")).await;
+        rig
+    }
+
+    pub(crate) fn take(&self, batch: &JsValue) {
+        take(&self.log, &self.host, batch);
+    }
+
+    pub(crate) fn connect(&self) {
+        self.take(&web::connect(self.handle, now()));
+    }
+
+    /// Calls a tool with arguments as JSON text.
+    pub(crate) fn call(&self, tool: &str, arguments: &str) -> u32 {
+        self.call_with(tool, arguments, "{}")
+    }
+
+    /// Calls a tool with clocks of its own, as JSON text.
+    pub(crate) fn call_with(&self, tool: &str, arguments: &str, clocks: &str) -> u32 {
+        let spec: Object = parse(clocks).unchecked_into();
+        let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+        for (name, value) in [("method", "tools/call"), ("params", &params), ("meta", "{}"), ("tool", tool)] {
+            let _ = Reflect::set(&spec, &name.into(), &value.into());
+        }
+        let _ = Reflect::set(&spec, &"progress".into(), &true.into());
+        let call = web::call(self.handle, now(), &spec).as_f64().expect("valid clocks") as u32;
+        self.take(&web::drain(self.handle, now()));
+        call
+    }
+
+    pub(crate) fn cancel(&self, call: u32) {
+        self.take(&web::cancel(self.handle, now(), call));
+    }
+
+    pub(crate) fn close(&self) {
+        self.take(&web::close(self.handle, now()));
+    }
+
+    pub(crate) fn log(&self) -> Vec<Out> {
+        self.log.borrow().clone()
+    }
+
+    /// Waits until the log fulfils `wish`, 20 s at most.
+    pub(crate) async fn until(&self, what: &str, wish: impl Fn(&[Out]) -> bool) {
+        for _ in 0..4_000 {
+            if wish(&self.log.borrow()) {
+                return;
+            }
+            TimeoutFuture::new(5).await;
+        }
+        panic!("waited 20 s until {what}; the log: {:?}", self.log());
+    }
+
+    /// Waits for a call's settlement.
+    pub(crate) async fn settled(&self, call: u32) -> Out {
+        let is_it = |out: &Out| out.text("out") == "settle" && out.number("call") == f64::from(call);
+        self.until("the call settled", |log| log.iter().any(is_it)).await;
+        let log = self.log();
+        assert_eq!(log.iter().filter(|out| is_it(out)).count(), 1, "a call settles once");
+        log.into_iter().find(is_it).expect("it was found above")
+    }
+
+    /// Texts of the log messages that a call brought, in order.
+    pub(crate) fn messages(&self, call: u32) -> Vec<String> {
+        let of_call = |out: &&Out| out.text("type") == "message" && out.number("call") == f64::from(call);
+        let text = |out: &Out| get(&get(&out.message, "params"), "data").as_string().unwrap_or_default();
+        self.log().iter().filter(of_call).map(text).collect()
+    }
+
+    /// How many events of this type a call had.
+    pub(crate) fn count(&self, call: u32, kind: &str) -> usize {
+        let log = self.log();
+        log.iter().filter(|out| out.text("type") == kind && out.number("call") == f64::from(call)).count()
+    }
+
+    pub(crate) fn open_exchanges(&self) -> u32 {
+        self.host.open_count()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        assert_eq!(self.host.panic_count(), 0, "the driver never panics");
+        web::destroy(self.handle);
+    }
+}
+
+/// How often the server ran the call with this key.
+pub(crate) async fn executions(key: &str) -> f64 {
+    let answer = control(&format!("executions?key={key}")).await;
+    get(&answer, "executions").as_f64().or_else(|| answer.as_f64()).unwrap_or(f64::NAN)
+}
+
+/// What the server's control says.
+pub(crate) async fn control(path: &str) -> JsValue {
+    JsFuture::from(fetch_json(&format!("{SERVER}/control/{path}"))).await.expect("the fault server answers")
+}
+
+/// A key that no other test uses.
+pub(crate) fn key(name: &str) -> String {
+    format!("{name}-{}", (js_sys::Math::random() * 1e12).floor())
+}
+
+/// A promise that resolves after so long.
+pub(crate) async fn sleep(ms: u32) {
+    TimeoutFuture::new(ms).await;
+}
