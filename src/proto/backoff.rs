@@ -21,7 +21,7 @@ impl Rng {
     }
 
     /// A fraction from 0 up to 1.
-    fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 

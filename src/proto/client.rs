@@ -1,8 +1,13 @@
 //! The client: composes the parts, takes inputs, gives outputs.
 
+mod clocks;
+mod doubt;
 mod handshake;
 mod receive;
 mod recover;
+mod redirect;
+mod reissue;
+mod replace;
 mod send;
 mod settle;
 
@@ -51,7 +56,8 @@ pub enum Output {
     Settle(CallId, Instant, Settlement),
     /// The server asks: give its JSON-RPC response to [`Client::answer`]. The call is the one it asked during.
     Request(Option<CallId>, Instant, MessageRef),
-    /// The handshake is done; the message is the response to `initialize`.
+    /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
+    /// `initialize`.
     Ready {
         /// The negotiated version.
         protocol_version: String,
@@ -81,6 +87,8 @@ pub struct CallSpec {
     pub progress: bool,
     /// The caller says that it may be executed twice.
     pub idempotent: bool,
+    /// What the caller's `replay` decided for this call, where it is a table or a function.
+    pub replay: Option<bool>,
     /// Clocks of this call alone.
     pub timeouts: TimeoutOptions,
 }
@@ -182,6 +190,7 @@ impl Client {
         entry.recovery_clock = Budget::new(entry.timeouts.recovery);
         entry.tool = spec.tool;
         entry.idempotent = spec.idempotent;
+        entry.replay = spec.replay;
         let call = self.open(entry);
         self.enqueue(now, call);
         Ok(call)
@@ -272,7 +281,15 @@ impl Client {
             tool: None,
             content,
             request_id: String::new(),
+            wire_ids: Vec::new(),
             idempotent: false,
+            replay: None,
+            reissues: 0,
+            reissue_why: None,
+            carried_over: false,
+            cause: None,
+            redirect: None,
+            redirects: 0,
             deadline: now + timeouts.deadline,
             call_clock: Budget::new(timeouts.call),
             recovery_clock: Budget::new(timeouts.recovery),
@@ -295,6 +312,7 @@ impl Client {
 
     fn open_as(&mut self, call: CallId, mut entry: Entry) {
         entry.request_id = self.request_id(call);
+        entry.wire_ids = vec![entry.request_id.clone()];
         self.timers.set(Owner::Call(call), Clock::Deadline, entry.deadline);
         self.ledger.open(call, entry);
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::backoff::Backoff;
 use super::era::{EraOption, LEGACY_VERSIONS};
 use super::error::ConfigError;
+use super::replay::ReplayOption;
 
 /// The clocks as the user set them, in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,6 +129,12 @@ pub struct Options {
     pub base_ms: Option<f64>,
     /// `retry.maxMs`.
     pub max_ms: Option<f64>,
+    /// `retry.maxReissues`.
+    pub max_reissues: Option<f64>,
+    /// `replay`.
+    pub replay: ReplayOption,
+    /// `onSessionLost: "fail"`.
+    pub fail_lost_session: bool,
     /// `limits.maxConcurrent`.
     pub max_concurrent: Option<f64>,
     /// `limits.maxQueued`.
@@ -153,6 +160,9 @@ pub struct Config {
     pub(crate) timeout_options: TimeoutOptions,
     pub(crate) timeouts: Timeouts,
     pub(crate) backoff: Backoff,
+    pub(crate) max_reissues: usize,
+    pub(crate) replay: ReplayOption,
+    pub(crate) replace_session: bool,
     pub(crate) max_concurrent: usize,
     pub(crate) max_queued: usize,
     pub(crate) max_event_bytes: usize,
@@ -187,6 +197,9 @@ impl Config {
             timeout_options: options.timeouts,
             timeouts,
             backoff: Backoff { base: span(base), max: span(max) },
+            max_reissues: count("retry.maxReissues", options.max_reissues, 0.0, 2)?,
+            replay: options.replay,
+            replace_session: !options.fail_lost_session,
             max_concurrent: count("limits.maxConcurrent", options.max_concurrent, LEAST_CONCURRENT, 32)?,
             max_queued: count("limits.maxQueued", options.max_queued, 0.0, 1_000)?,
             max_event_bytes: count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?,

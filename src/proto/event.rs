@@ -34,8 +34,30 @@ pub enum DropCause {
     Network,
     /// No byte within `idleMs`.
     Idle,
+    /// No headers within `firstByteMs`.
+    FirstByte,
     /// An HTTP status other than that of a stream.
     Status,
+    /// The session is dead.
+    Session,
+}
+
+/// Why a call is sent again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ReissueCause {
+    /// Its stream was lost.
+    Drop(DropCause),
+    /// Events are missing.
+    Gap(GapWord),
+}
+
+/// The word `gap`, where a cause is named.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GapWord {
+    /// Events are missing.
+    Gap,
 }
 
 /// A rung of the recovery ladder.
@@ -43,6 +65,11 @@ pub enum DropCause {
 pub enum Level {
     /// Resume the stream by GET with a cursor.
     L1,
+    /// Replace the session.
+    L2,
+    /// Send the request again.
+    #[serde(rename = "reissue")]
+    Reissue,
 }
 
 /// How an attempt to recover ended.
@@ -191,6 +218,8 @@ pub enum SessionState {
     Connecting,
     /// Calls are sent.
     Ready,
+    /// A lost session is being replaced.
+    Recovering,
     /// No more calls.
     Closed,
 }
@@ -281,6 +310,18 @@ pub enum Event {
         replayed: u32,
         /// Of these, dropped as delivered before.
         duplicates: u32,
+    },
+    /// The call was sent again, under another id on the wire.
+    Reissued {
+        /// Why.
+        why: ReissueCause,
+        /// The new id.
+        wire_id: String,
+    },
+    /// The session was replaced while the call was pending.
+    SessionReplaced {
+        /// Whether the server has other capabilities now.
+        capabilities_changed: bool,
     },
     /// Something is odd, and the call goes on.
     Warning {

@@ -26,11 +26,13 @@ impl Method {
     }
 }
 
-/// A request for the driver to make. The URL is always the endpoint.
+/// A request for the driver to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
     /// The call it is for; none for the DELETE of a session.
     pub call: Option<CallId>,
+    /// Where to, if not the endpoint: a redirect within its origin.
+    pub url: Option<String>,
     /// Its method.
     pub method: Method,
     /// Names in lower case; values hold one byte per `char` (a JavaScript ByteString).
@@ -52,6 +54,24 @@ pub struct ResponseHead {
     pub retry_after: Option<String>,
     /// Whether there was a `www-authenticate`.
     pub challenged: bool,
+    /// Where a redirect leads, or led where the runtime followed it.
+    pub redirect: Option<Redirect>,
+}
+
+/// The target of a redirect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redirect {
+    /// The absolute URL.
+    pub url: String,
+    /// Whether it is of the endpoint's origin.
+    pub same_origin: bool,
+}
+
+impl Redirect {
+    /// Origin and path: a query may hold secrets.
+    pub(crate) fn shown(&self) -> &str {
+        self.url.split(['?', '#']).next().unwrap_or_default()
+    }
 }
 
 impl ResponseHead {
@@ -100,7 +120,8 @@ impl IoFailure {
     pub(crate) fn proves_not_sent(&self) -> bool {
         matches!(
             self.code.as_str(),
-            "ECONNREFUSED"
+            "LANDFALL_NOT_SENT" // The wrapper's own: it failed before fetch.
+                | "ECONNREFUSED"
                 | "ENOTFOUND"
                 | "EAI_AGAIN"
                 | "EHOSTUNREACH"

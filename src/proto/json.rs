@@ -39,6 +39,18 @@ pub fn field<'a>(text: &'a str, path: &[&str]) -> Option<&'a str> {
     value.or_else(|| Scanner::new(text).value().ok())
 }
 
+/// The raw texts of an array's elements; empty where `text` is no array, or from the first element on that is no JSON.
+pub fn elements(text: &str) -> Vec<&str> {
+    let mut scanner = Scanner::new(text);
+    let mut found = Vec::new();
+    let mut first = true;
+    while let Ok(true) = scanner.element(&mut first) {
+        let Ok(value) = scanner.value() else { break };
+        found.push(value);
+    }
+    found
+}
+
 /// Decodes a JSON string literal, quotes included. A surrogate without its pair becomes U+FFFD. `None` if `raw` is
 /// anything else than one literal.
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {

@@ -2,7 +2,7 @@
 //! its progress token. Parsing the rest is JavaScript's, which can rely on the proof that it will succeed.
 
 use super::json::Scanner;
-pub use super::json::{field, quote, string, Malformed};
+pub use super::json::{elements, field, quote, string, Malformed};
 use std::ops::Range;
 
 /// An array has room for so many elements that are no message. Beyond it they are left out, so that `[0,0,...]` does

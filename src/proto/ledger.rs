@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::config::Timeouts;
 use super::deadline::Budget;
-use super::error::Outcome;
-use super::event::Diagnostics;
+use super::error::{Outcome, Reason};
+use super::event::{Diagnostics, ReissueCause};
 use super::jsonrpc::quote;
 use super::stream::Stream;
 use super::time::Instant;
@@ -26,12 +26,14 @@ pub(crate) enum Kind {
     Control,
     /// A `ping` that asks whether the session lives.
     Probe,
+    /// A request that restores the state of a replaced session.
+    Restore,
 }
 
 impl Kind {
     /// Whether the server owes a response.
     pub(crate) fn wants_response(self) -> bool {
-        matches!(self, Self::Initialize | Self::Request | Self::Probe)
+        matches!(self, Self::Initialize | Self::Request | Self::Probe | Self::Restore)
     }
 }
 
@@ -42,9 +44,21 @@ pub(crate) struct Entry {
     pub(crate) tool: Option<String>,
     /// A request's members but its id (the same on every re-issue); any other message whole.
     pub(crate) content: String,
-    /// The id the caller knows, and the progress token.
+    /// The id the caller knows, and the progress token: the same on every re-issue.
     pub(crate) request_id: String,
+    /// The ids it went by on the wire, the current one last. Earlier ones stay known: the first answer wins.
+    pub(crate) wire_ids: Vec<String>,
     pub(crate) idempotent: bool,
+    /// The caller's `replay` decided for this call.
+    pub(crate) replay: Option<bool>,
+    /// How often it was re-issued.
+    pub(crate) reissues: usize,
+    /// Why the next POST is a re-issue.
+    pub(crate) reissue_why: Option<ReissueCause>,
+    /// A replacement of the session carried it over: once is enough.
+    pub(crate) carried_over: bool,
+    /// The first cause that made its stream unrecoverable.
+    pub(crate) cause: Option<Reason>,
     pub(crate) timeouts: Timeouts,
     pub(crate) deadline: Instant,
     pub(crate) call_clock: Budget,
@@ -53,6 +67,9 @@ pub(crate) struct Entry {
     pub(crate) delivery: Outcome,
     /// `None` until it is sent.
     pub(crate) stream: Option<Stream>,
+    /// Where its requests go, if a redirect of the endpoint's origin said so; and how many did.
+    pub(crate) redirect: Option<String>,
+    pub(crate) redirects: u32,
     /// Questions of the server's on its stream that wait for our answer.
     pub(crate) questions: u32,
     /// `Mcp-Session-Id` of an answer to `initialize`, adopted only with its result.
@@ -61,23 +78,14 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Whether making the call again can't do harm: the caller said so, or the method only reads.
-    pub(crate) fn is_safe(&self) -> bool {
-        let reads = matches!(
-            self.method.as_str(),
-            "resources/read"
-                | "resources/subscribe"
-                | "resources/unsubscribe"
-                | "prompts/get"
-                | "ping"
-                | "server/discover"
-                | "completion/complete"
-                | "logging/setLevel"
-                | "tasks/get"
-                | "tasks/update"
-                | "tasks/cancel"
-        );
-        self.idempotent || reads || self.method.ends_with("/list")
+    /// The id it goes by on the wire.
+    pub(crate) fn wire_id(&self) -> &str {
+        self.wire_ids.last().unwrap_or(&self.request_id)
+    }
+
+    /// Whether a request of it ever left.
+    pub(crate) fn was_sent(&self) -> bool {
+        self.stream.is_some() || self.reissues > 0
     }
 }
 
@@ -130,21 +138,35 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn open(&mut self, call: CallId, entry: Entry) {
-        if entry.kind.wants_response() {
-            self.wire.insert(entry.request_id.clone(), call);
+        for id in entry.wire_ids.iter().filter(|_| entry.kind.wants_response()) {
+            self.wire.insert(id.clone(), call);
         }
         self.entries.insert(call, entry);
+    }
+
+    /// Gives a call a new id on the wire.
+    pub(crate) fn rename(&mut self, call: CallId, id: String) {
+        if let Some(entry) = self.entries.get_mut(&call) {
+            entry.wire_ids.push(id.clone());
+            self.wire.insert(id, call);
+        }
     }
 
     /// Removes the entry: from here on nothing of the call is known.
     pub(crate) fn close(&mut self, call: CallId) -> Option<Entry> {
         let entry = self.entries.remove(&call)?;
-        self.wire.remove(&entry.request_id);
+        for id in &entry.wire_ids {
+            self.wire.remove(id);
+        }
         Some(entry)
     }
 
     pub(crate) fn get(&mut self, call: CallId) -> Option<&mut Entry> {
         self.entries.get_mut(&call)
+    }
+
+    pub(crate) fn peek(&self, call: CallId) -> Option<&Entry> {
+        self.entries.get(&call)
     }
 
     /// The call that goes by this id on the wire.

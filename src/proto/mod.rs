@@ -47,6 +47,7 @@ mod http;
 mod json;
 pub mod jsonrpc;
 mod ledger;
+mod replay;
 mod session;
 pub mod sse;
 mod stream;
@@ -58,10 +59,11 @@ pub use config::{Config, Options, TimeoutOptions};
 pub use era::EraOption;
 pub use error::{ConfigError, Outcome, Reason};
 pub use event::{
-    Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, Level, MessageRef, Recent, SessionState,
-    Settlement,
+    Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapWord, Level, MessageRef, Recent,
+    ReissueCause, SessionState, Settlement,
 };
-pub use http::{HttpRequest, IoFailure, Method, ResponseHead};
+pub use http::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
+pub use replay::ReplayOption;
 pub use time::Instant;
 pub use timer::Clock;
 

@@ -1,5 +1,11 @@
 //! The session: its state, its id and version, and the one question whether it lives.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::jsonrpc::field;
+use super::replay::Hints;
+use super::time::Instant;
 use super::CallId;
 
 /// Where the session stands.
@@ -13,8 +19,8 @@ pub(crate) enum State {
     Confirming,
     /// Calls are sent.
     Ready,
-    /// The handshake failed, or the server forgot the session.
-    Dead,
+    /// The handshake failed, or the server forgot the session and it could not be replaced.
+    Lost,
     /// `close` was called; the DELETE is under way.
     Closing,
     /// Nothing moves any more.
@@ -29,8 +35,28 @@ pub(crate) struct Session {
     pub(crate) id: Option<String>,
     /// The negotiated version; sent with every request after the handshake.
     pub(crate) version: Option<String>,
+    /// Counts up at each replacement.
+    pub(crate) generation: u32,
     /// The `ping` that asks whether the session lives; one for all calls.
     pub(crate) probe: Option<CallId>,
+    /// The last probe got no HTTP answer: a second one decides.
+    pub(crate) probe_unanswered: bool,
+    /// A call ended in a timeout: the next one waits until the session was asked.
+    pub(crate) suspect: bool,
+    /// The last attempt to recover got no HTTP answer: until one does, one call speaks for all.
+    pub(crate) dark: bool,
+    /// The call whose attempt is under way while it is dark.
+    pub(crate) speaker: Option<CallId>,
+    /// Calls that wait for the speaker.
+    pub(crate) parked: Vec<CallId>,
+    /// When the latest replacements began.
+    replacements: VecDeque<Instant>,
+    /// JSON text of the server's capabilities.
+    pub(crate) capabilities: String,
+    /// What a new session must be told again.
+    pub(crate) restorable: Restorable,
+    /// What the server says of its tools.
+    pub(crate) hints: Hints,
     /// The response to `initialize`, until the session is ready.
     pub(crate) greeting: String,
     /// A 400 or 401 that only *looks* like a lost session is believed once.
@@ -46,7 +72,17 @@ impl Session {
             state: State::New,
             id: None,
             version: None,
+            generation: 0,
             probe: None,
+            probe_unanswered: false,
+            suspect: false,
+            dark: false,
+            speaker: None,
+            parked: Vec::new(),
+            replacements: VecDeque::new(),
+            capabilities: String::new(),
+            restorable: Restorable::default(),
+            hints: Hints::default(),
             greeting: String::new(),
             believed_marker: false,
         }
@@ -55,6 +91,34 @@ impl Session {
     /// Whether a server may hand out this id: visible ASCII (MCP 2025-11-25, *Session Management*).
     pub(crate) fn is_legal_id(id: &str) -> bool {
         !id.is_empty() && id.len() <= MOST_ID_BYTES && id.bytes().all(|b| (0x21..=0x7E).contains(&b))
+    }
+
+    /// Whether the session may be replaced now, and if so counts it: at most three times a minute.
+    pub(crate) fn may_replace(&mut self, now: Instant) -> bool {
+        const MOST: usize = 3;
+        const PER: Duration = Duration::from_secs(60);
+        while self.replacements.front().is_some_and(|began| now.since(*began) >= PER) {
+            self.replacements.pop_front();
+        }
+        let may = self.replacements.len() < MOST;
+        if may {
+            self.replacements.push_back(now);
+        }
+        may
+    }
+
+    /// What was known of this session is void.
+    pub(crate) fn forget(&mut self) {
+        self.id = None;
+        self.version = None;
+        self.probe = None;
+        self.probe_unanswered = false;
+        self.suspect = false;
+        self.dark = false;
+        self.speaker = None;
+        self.parked.clear();
+        self.believed_marker = false;
+        self.hints.forget();
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -68,4 +132,34 @@ pub(crate) fn has_session_marker(code: Option<i64>, body: &str) -> bool {
     const NEAR: usize = 200;
     let head: String = body.chars().take(NEAR).collect::<String>().to_ascii_lowercase();
     matches!(code, Some(-32_000 | -32_001)) || head.contains("session")
+}
+
+/// State of a session that setting again restores: members of the requests that set it.
+#[derive(Debug, Default)]
+pub(crate) struct Restorable {
+    subscriptions: BTreeMap<String, String>,
+    log_level: Option<String>,
+}
+
+impl Restorable {
+    /// A request was answered with a result: remembers what it set. `members` are the request's own.
+    pub(crate) fn learn(&mut self, method: &str, members: &str) {
+        let text = format!("{{{members}}}");
+        let uri = field(&text, &["params", "uri"]).unwrap_or_default();
+        match method {
+            "resources/subscribe" => {
+                self.subscriptions.insert(uri.to_string(), members.to_string());
+            }
+            "resources/unsubscribe" => {
+                self.subscriptions.remove(uri);
+            }
+            "logging/setLevel" => self.log_level = Some(members.to_string()),
+            _ => {}
+        }
+    }
+
+    /// The members of the requests that a new session needs.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.log_level.iter().chain(self.subscriptions.values()).cloned().collect()
+    }
 }

@@ -129,6 +129,19 @@ pub(crate) struct Stream {
     pub(crate) suspect: bool,
     /// The wait was ordered by `retry` after a clean close that moved the cursor: no clock of the call runs.
     pub(crate) resting: bool,
+    /// How many times its `idleMs` the stream may be silent.
+    pub(crate) patience: u32,
+    /// A resume beside the silent body.
+    pub(crate) rival: Option<Rival>,
+}
+
+/// A resume that was opened beside a silent body.
+pub(crate) struct Rival {
+    pub(crate) exchange: ExchangeId,
+    /// Looks for data; `None` until the headers came.
+    pub(crate) decoder: Option<Decoder>,
+    /// What it brought so far, none of it data.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Stream {
@@ -146,6 +159,8 @@ impl Stream {
             refused: false,
             suspect: false,
             resting: false,
+            patience: 1,
+            rival: None,
         }
     }
 

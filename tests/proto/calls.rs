@@ -70,7 +70,7 @@ fn other_content_types_and_202_are_unexpected_content() {
 
 #[test]
 fn a_refusal_has_the_reason_of_its_status_and_says_whether_the_call_ran() {
-    let mut world = World::connected(options());
+    let mut world = World::connected(Options { max_reissues: Some(0.0), ..options() });
     for (status, reason, outcome) in [
         (401, Reason::Unauthorized, Outcome::Rejected),
         (403, Reason::Forbidden, Outcome::Rejected),
@@ -124,7 +124,7 @@ fn an_endless_refusal_is_read_no_further_than_its_cap() {
 
 #[test]
 fn a_network_error_before_headers_is_unknown_unless_the_runtime_proves_otherwise() {
-    let mut world = World::connected(options());
+    let mut world = World::connected(Options { max_reissues: Some(0.0), ..options() });
     for (code, outcome) in
         [("", Outcome::Unknown), ("ECONNRESET", Outcome::Unknown), ("ECONNREFUSED", Outcome::NotSent)]
     {
@@ -290,8 +290,10 @@ fn a_question_of_the_servers_is_answered_by_post_and_its_repeat_asks_nobody() {
     world.body(post, question);
     world.body(post, question);
     assert_eq!(world.questions.len(), 1);
-    world.pass(300_000);
-    world.body(post, ": still there\n\n");
+    for _ in 0..10 {
+        world.pass(30_000);
+        world.body(post, ": still there\n\n");
+    }
     world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":"q","result":{}}"#);
     world.drain();
     let (_, request) = world.request();

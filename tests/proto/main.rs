@@ -3,8 +3,10 @@
 
 mod calls;
 mod clocks;
+mod doubt;
 mod handshake;
 mod jsonrpc;
+mod replace;
 mod resume;
 mod sse;
 mod world;

@@ -264,6 +264,8 @@ fn name(event: &Event) -> &'static str {
         Event::Disconnected { .. } => "disconnected",
         Event::Reconnecting { .. } => "reconnecting",
         Event::Resumed { .. } => "resumed",
+        Event::Reissued { .. } => "reissued",
+        Event::SessionReplaced { .. } => "session_replaced",
         Event::Warning { code, .. } => code,
         _ => "other",
     }

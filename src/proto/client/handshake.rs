@@ -21,8 +21,13 @@ impl Client {
         if self.session.state != State::New {
             return;
         }
-        self.session.state = State::Initializing;
         self.event(now, None, Event::State { state: SessionState::Connecting });
+        self.initialize(now, CONNECT);
+    }
+
+    /// Sends `initialize`, always with the same parameters.
+    pub(super) fn initialize(&mut self, now: Instant, call: CallId) {
+        self.session.state = State::Initializing;
         let mut version = String::new();
         quote(self.config.versions.first().map_or("", String::as_str), &mut version);
         let params = format!(
@@ -30,8 +35,8 @@ impl Client {
             self.config.capabilities, self.config.client_info
         );
         let entry = self.entry(now, Kind::Initialize, "initialize", members("initialize", &params, "", None));
-        self.open_as(CONNECT, entry);
-        self.post(now, CONNECT);
+        self.open_as(call, entry);
+        self.post(now, call);
     }
 
     /// The server answered `initialize`. Its session is adopted, and confirmed by `notifications/initialized`.
@@ -59,11 +64,17 @@ impl Client {
     pub(super) fn on_confirmed(&mut self, now: Instant) {
         self.session.state = State::Ready;
         let greeting = std::mem::take(&mut self.session.greeting);
+        let capabilities = field(&greeting, &["result", "capabilities"]).unwrap_or_default().to_string();
+        let changed =
+            std::mem::replace(&mut self.session.capabilities, capabilities) != self.session.capabilities;
         let message = self.keep(&greeting);
         let protocol_version = self.session.version.clone().unwrap_or_default();
         let session_id = self.session.id.clone();
         self.outputs.push_back(Output::Ready { protocol_version, session_id, message });
         self.event(now, None, Event::State { state: SessionState::Ready });
+        if self.session.generation > 0 {
+            self.on_replaced(now, changed);
+        }
         self.send_queued(now);
     }
 
@@ -78,7 +89,10 @@ impl Client {
         if self.session.is_over() {
             return;
         }
-        self.session.state = State::Dead;
+        self.session.state = State::Lost;
+        if self.session.generation > 0 {
+            return self.on_replacement_failed(now, &failure);
+        }
         let (reason, text) = (failure.reason, failure.text.clone());
         let failure = Failure { method: "initialize".to_string(), ..failure };
         self.outputs.push_back(Output::Settle(CONNECT, now, Settlement::Failed(Box::new(failure))));
@@ -94,8 +108,9 @@ impl Client {
         if self.session.is_over() {
             return;
         }
-        let tell = self.session.id.is_some() && self.session.state != State::Dead && self.config.terminate;
+        let tell = self.session.id.is_some() && self.session.state != State::Lost && self.config.terminate;
         let connecting = matches!(self.session.state, State::Initializing | State::Confirming);
+        let connecting = connecting && self.session.generation == 0;
         self.session.state = State::Closing;
         for call in self.ledger.calls() {
             if call != CONNECT {
@@ -110,7 +125,10 @@ impl Client {
             return self.finish_close(now);
         }
         let headers = self.headers(Method::Delete, None, true);
-        self.launch(Purpose::Close, HttpRequest { call: None, method: Method::Delete, headers, body: None });
+        self.launch(
+            Purpose::Close,
+            HttpRequest { call: None, url: None, method: Method::Delete, headers, body: None },
+        );
         self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
     }
 

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use super::{Client, Output, Purpose, Question};
 use crate::proto::error::{excerpt, Outcome, Reason};
-use crate::proto::event::{DropCause, Event, Recent, Settlement};
+use crate::proto::event::{AttemptResult, DropCause, Event, Recent, Settlement};
 use crate::proto::http::{IoFailure, ResponseHead};
-use crate::proto::jsonrpc::{scan, Id, Message, Payload};
+use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::{has_session_marker, Session};
 use crate::proto::sse::{Decoder, Item, Limits};
@@ -35,6 +35,10 @@ impl Client {
             return self.finish_close(now);
         }
         let Some(call) = self.served(exchange) else { return };
+        self.answered(now);
+        if self.rival(call) == Some(exchange) {
+            return self.on_rival_head(now, call, &head);
+        }
         self.timers.stop(Owner::Call(call), Clock::FirstByte);
         let Some(entry) = self.ledger.get(call) else { return };
         if entry.kind != Kind::Probe {
@@ -49,6 +53,9 @@ impl Client {
     }
 
     fn on_post_head(&mut self, now: Instant, call: CallId, exchange: ExchangeId, head: ResponseHead) {
+        if self.redirected(now, call, exchange, &head) {
+            return;
+        }
         let Some(entry) = self.ledger.get(call) else { return };
         if !head.is_success() {
             return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
@@ -72,6 +79,10 @@ impl Client {
         } else if head.is_json() {
             Body::Json(Vec::new())
         } else {
+            if let Some(redirect) = &head.redirect {
+                let text = format!("a redirect to {} brought no answer to this request", redirect.shown());
+                return self.fail(now, call, Reason::Redirected, &text);
+            }
             let kind = excerpt(head.content_type.as_deref().unwrap_or("none"));
             let text =
                 format!("status {} with content type {kind}, neither JSON nor an event stream", head.status);
@@ -98,24 +109,22 @@ impl Client {
         self.set_clocks(now, call);
     }
 
-    fn rearm_idle(&mut self, now: Instant, call: CallId) {
-        if let Some(entry) = self.ledger.get(call) {
-            let at = now + entry.timeouts.idle;
-            self.timers.set(Owner::Call(call), Clock::Idle, at);
-        }
+    pub(super) fn rearm_idle(&mut self, now: Instant, call: CallId) {
+        let at = now + self.patience(call);
+        self.timers.set(Owner::Call(call), Clock::Idle, at);
     }
 
     pub(super) fn on_body(&mut self, now: Instant, exchange: ExchangeId, bytes: &[u8]) {
         let Some(call) = self.served(exchange) else { return };
+        if self.rival(call) == Some(exchange) {
+            return self.on_rival_body(now, call, bytes);
+        }
+        self.cleared(now, call);
         self.rearm_idle(now, call);
         let most = self.config.max_body_bytes;
         let Some(entry) = self.ledger.get(call) else { return };
         entry.diagnostics.bytes += bytes.len() as u64;
         entry.diagnostics.last_byte_at = Some(now.as_millis());
-        let Some(stream) = entry.stream.as_mut() else { return };
-        if std::mem::take(&mut stream.suspect) {
-            self.set_clocks(now, call);
-        }
         let Some(Phase::Reading(_, body)) = self.stream(call).map(|stream| &mut stream.phase) else { return };
         match body {
             Body::Events(_) => self.feed(now, call, exchange, bytes),
@@ -135,7 +144,7 @@ impl Client {
         }
     }
 
-    fn feed(&mut self, now: Instant, call: CallId, exchange: ExchangeId, bytes: &[u8]) {
+    pub(super) fn feed(&mut self, now: Instant, call: CallId, exchange: ExchangeId, bytes: &[u8]) {
         let Some(mut decoder) = self.events_of(call).and_then(|events| events.decoder.take()) else { return };
         let fed = decoder.feed(bytes, &mut |item| {
             self.on_item(now, call, item);
@@ -282,6 +291,9 @@ impl Client {
             self.rearm_call(now, owner);
             return self.call_event(now, owner, Event::Progress { message });
         }
+        if method == "notifications/tools/list_changed" {
+            self.session.hints.forget();
+        }
         let message = self.keep(text);
         let is_callers = self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request);
         self.event(now, is_callers.then_some(call), Event::Message { message });
@@ -296,7 +308,7 @@ impl Client {
         };
         let owner = exact.or_else(|| {
             let entry = self.ledger.get(call).filter(|entry| entry.kind.wants_response())?;
-            let ours = Id::String(entry.request_id.clone());
+            let ours = Id::String(entry.wire_id().to_string());
             let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
             (id.twin(&ours) || (*id == Id::Null && is_error)).then_some(call)
         });
@@ -309,8 +321,21 @@ impl Client {
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
         self.report_resumed(now, owner);
+        self.learn(now, owner, text);
         let message = self.keep(text);
         self.settle(now, owner, Settlement::Result { message, http_status: status });
+    }
+
+    /// An answer may say something of the tools, or of what a new session must be told.
+    fn learn(&mut self, now: Instant, call: CallId, text: &str) {
+        let Some(entry) = self.ledger.peek(call) else { return };
+        if field(text, &["error"]).is_some() || entry.kind != Kind::Request {
+            return;
+        }
+        match entry.method.as_str() {
+            "tools/list" => self.session.hints.learn(now, text),
+            method => self.session.restorable.learn(method, &entry.content),
+        }
     }
 
     /// A request of the server's. `ping` is answered here; a repeat of an open question asks nobody twice.
@@ -346,6 +371,9 @@ impl Client {
 
     pub(super) fn on_end(&mut self, now: Instant, exchange: ExchangeId) {
         let Some(call) = self.served(exchange) else { return };
+        if self.rival(call) == Some(exchange) {
+            return self.on_rival_end(now, call);
+        }
         let phase = self.stream(call).map(|stream| &stream.phase);
         if matches!(phase, Some(Phase::Posting(_) | Phase::Resuming(_))) {
             let message = "the response ended before its head".to_string();
@@ -362,6 +390,9 @@ impl Client {
             return self.finish_close(now);
         }
         let Some(call) = self.served(exchange) else { return };
+        if self.rival(call) == Some(exchange) {
+            return self.on_rival_unanswered(now, call, AttemptResult::NetworkError);
+        }
         self.exchanges.remove(&exchange);
         match self.stream(call).map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => {
@@ -370,7 +401,7 @@ impl Client {
                     entry.delivery = Outcome::NotSent;
                 }
                 let text = format!("the request failed: {}", excerpt(&failure.message));
-                self.fail(now, call, Reason::NetworkError, &text);
+                self.lost(now, call, Reason::NetworkError, DropCause::Network, &text, None);
             }
             Some(Phase::Resuming(_)) => self.on_resume_failed(now, call),
             Some(Phase::Reading(..)) => self.on_body_over(now, call, DropCause::Network),
@@ -389,12 +420,8 @@ impl Client {
                 self.on_document(now, call, &text)
             }
             Phase::Reading(_, Body::Json(_)) => {
-                self.fail(
-                    now,
-                    call,
-                    Reason::StreamLost,
-                    "the connection was cut in the middle of the answer",
-                );
+                let text = "the connection was cut in the middle of the answer";
+                self.lost(now, call, Reason::StreamLost, cause, text, None);
             }
             Phase::Reading(_, Body::Refusal(head, text)) => self.on_refusal(now, call, &head, &text),
             _ => {}
@@ -421,10 +448,10 @@ impl Client {
     /// A status that is no success, with what was read of its body.
     fn on_refusal(&mut self, now: Instant, call: CallId, head: &ResponseHead, bytes: &[u8]) {
         let body = String::from_utf8_lossy(bytes);
-        let in_session = self.session.id.is_some() && call != super::CONNECT;
         let Some(entry) = self.ledger.get(call) else { return };
         let kind = entry.kind;
-        let ours = Id::String(entry.request_id.clone());
+        let in_session = self.session.id.is_some() && kind != Kind::Initialize;
+        let ours = Id::String(entry.wire_id().to_string());
         let (error_id, code) = match scan(&body) {
             Ok(Payload::One(Message::Error { id, code })) => (Some(id), code),
             _ => (None, None),
@@ -460,7 +487,12 @@ impl Client {
         };
         let said = excerpt(&body);
         let said = if said.is_empty() { said } else { format!(": {said}") };
-        self.fail(now, call, reason, &format!("the server answered {}{said}", head.status));
+        let text = format!("the server answered {}{said}", head.status);
+        if matches!(head.status, 408 | 425 | 429 | 502 | 503 | 504) {
+            let floor = head.retry_after(now.as_millis());
+            return self.lost(now, call, reason, DropCause::Status, &text, floor);
+        }
+        self.fail(now, call, reason, &text);
     }
 }
 

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
-use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level, Settlement};
+use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::ResponseHead;
-use crate::proto::ledger::{members, Kind};
+use crate::proto::ledger::{Entry, Kind};
 use crate::proto::stream::{Body, Events, Phase};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
 
+/// Attempts of several calls are spread over this.
+const SPREAD: Duration = Duration::from_millis(500);
 /// So many attempts are kept in the diagnostics, the newest.
 const MOST_ATTEMPTS: usize = 256;
 /// From this many failures on that say nothing of the session, it is asked.
@@ -30,6 +32,7 @@ impl Client {
         }
         let (broken, cursor) = (stream.broken, stream.cursor().map(str::to_string));
         let cursor = cursor.filter(|_| self.session.probe != Some(call)); // A probe is not worth a resume.
+        self.stop_race(call);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
             let text = "the stream ended, and the data of its last event is no JSON";
             return self.fail(now, call, Reason::MalformedResponse, text);
@@ -41,7 +44,7 @@ impl Client {
         self.call_event(now, call, Event::Disconnected { cause, cursor: shown });
         if cursor.is_none() {
             let text = "the stream ended without an answer, and without an event id to resume from";
-            return self.fail(now, call, Reason::StreamLost, text);
+            return self.lost(now, call, Reason::StreamLost, cause, text, None);
         }
         let at_once = cause == DropCause::Idle && self.stream(call).is_some_and(|stream| stream.barren == 0);
         self.wait(now, call, at_once, None);
@@ -58,20 +61,20 @@ impl Client {
         if retry.is_some() && self.passes_budget(now, call, wait) {
             return self.fail_over_budget(now, call, wait);
         }
-        self.plan(now, call, wait);
+        self.plan(now, call, Level::L1, wait);
         self.call_event(now, call, Event::Polling { wait_ms: millis(wait) });
     }
 
     /// Waits before the next resume: the server's hint, else our backoff; `floor` is a `Retry-After`.
-    fn wait(&mut self, now: Instant, call: CallId, at_once: bool, floor: Option<Duration>) {
+    pub(super) fn wait(&mut self, now: Instant, call: CallId, at_once: bool, floor: Option<Duration>) {
         let Some(stream) = self.stream(call) else { return };
         stream.resting = false;
         stream.phase = Phase::Waiting;
         let (retry, barren) = (stream.retry, stream.barren);
-        let cursor = stream.cursor().map(str::to_string);
-        let own = match at_once {
-            true => Duration::ZERO,
-            false => self.config.backoff.resume(retry, barren, &mut self.rng),
+        let own = match (at_once, retry) {
+            (true, _) => Duration::ZERO,
+            (false, None) => self.own_wait(call, barren),
+            (false, retry) => self.config.backoff.resume(retry, barren, &mut self.rng),
         };
         let wait = own.max(floor.unwrap_or_default());
         self.set_clocks(now, call);
@@ -79,31 +82,63 @@ impl Client {
         if is_hint && self.passes_budget(now, call, wait) {
             return self.fail_over_budget(now, call, wait);
         }
-        self.plan(now, call, wait);
+        self.plan(now, call, Level::L1, wait);
+        self.announce(now, call, Level::L1, barren + 1, wait);
+    }
+
+    /// Tells that an attempt is planned.
+    pub(super) fn announce(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        level: Level,
+        attempt: u32,
+        wait: Duration,
+    ) {
+        let cursor = self.shown_cursor(call);
         let Some(entry) = self.ledger.get(call) else { return };
         let give_up = entry.recovery_clock.expires().map_or(entry.deadline, |at| at.min(entry.deadline));
         let event = Event::Reconnecting {
-            level: Level::L1,
-            attempt: barren + 1,
+            level,
+            attempt,
             wait_ms: millis(wait),
             next_at: (now + wait).as_millis(),
             give_up_at: give_up.as_millis(),
-            cursor: cursor.map(|cursor| self.shown(&cursor)),
+            cursor,
         };
         self.call_event(now, call, event);
     }
 
-    fn plan(&mut self, now: Instant, call: CallId, wait: Duration) {
-        self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
+    fn shown_cursor(&mut self, call: CallId) -> Option<String> {
         let cursor = self.stream(call).and_then(|stream| stream.cursor()).map(str::to_string);
-        let cursor = cursor.map(|cursor| self.shown(&cursor));
+        cursor.map(|cursor| self.shown(&cursor))
+    }
+
+    /// A wait of our own: where several calls recover at once, their attempts are spread.
+    pub(super) fn own_wait(&mut self, call: CallId, attempt: u32) -> Duration {
+        let wait = self.config.backoff.own(attempt, &mut self.rng);
+        let is_waiting =
+            |entry: &Entry| matches!(entry.stream.as_ref().map(|s| &s.phase), Some(Phase::Waiting));
+        let calls = self.ledger.calls();
+        let others =
+            calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(is_waiting));
+        if others {
+            return wait + SPREAD.mul_f64(self.rng.fraction());
+        }
+        wait
+    }
+
+    /// Plans an attempt.
+    pub(super) fn plan(&mut self, now: Instant, call: CallId, level: Level, wait: Duration) {
+        self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
+        let cursor = self.shown_cursor(call).filter(|_| level == Level::L1);
         let Some(entry) = self.ledger.get(call) else { return };
         let attempts = &mut entry.diagnostics.attempts;
         if attempts.len() == MOST_ATTEMPTS {
             attempts.remove(0);
         }
         attempts.push(Attempt {
-            level: Level::L1,
+            level,
             at: (now + wait).as_millis(),
             wait_ms: millis(wait),
             cursor,
@@ -114,13 +149,13 @@ impl Client {
     }
 
     /// Whether a wait that the server asked for passes the clock that bounds it. It may not be shortened.
-    fn passes_budget(&mut self, now: Instant, call: CallId, wait: Duration) -> bool {
+    pub(super) fn passes_budget(&mut self, now: Instant, call: CallId, wait: Duration) -> bool {
         let Some(entry) = self.ledger.get(call) else { return false };
         let recovery_over = entry.recovery_clock.expires().is_some_and(|at| now + wait >= at);
         recovery_over || now + wait >= entry.deadline
     }
 
-    fn fail_over_budget(&mut self, now: Instant, call: CallId, wait: Duration) {
+    pub(super) fn fail_over_budget(&mut self, now: Instant, call: CallId, wait: Duration) {
         let text =
             format!("the server asks to wait {} ms, longer than this call may take", millis(wait).round());
         self.fail(now, call, Reason::RetryExceedsBudget, &text);
@@ -133,6 +168,9 @@ impl Client {
         exchange: ExchangeId,
         head: &ResponseHead,
     ) {
+        if self.redirected(now, call, exchange, head) {
+            return;
+        }
         if head.is_success() && head.is_event_stream() {
             let events = Events::new(self.decoder(), true);
             if let Some(attempt) = self.last_attempt(call) {
@@ -161,7 +199,7 @@ impl Client {
 
     fn reject_resume(&mut self, now: Instant, call: CallId, status: u16) {
         let text = format!("the server can't resume this stream: it answered {status}");
-        self.fail(now, call, Reason::ResumeRejected, &text);
+        self.lost(now, call, Reason::ResumeRejected, DropCause::Status, &text, None);
     }
 
     /// 404, 410 or 400 to a cursor: the event may be gone, or the session. The session is asked.
@@ -182,11 +220,61 @@ impl Client {
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = AttemptResult::NetworkError;
         }
+        self.no_answer(call);
         self.on_attempt_failed(now, call, true, false, None);
     }
 
+    /// An attempt got no HTTP answer: until one does, this call speaks for all.
+    pub(super) fn no_answer(&mut self, call: CallId) {
+        self.session.dark = true;
+        self.session.speaker.get_or_insert(call);
+    }
+
+    /// HTTP is answered again: whoever waited for the speaker may go.
+    pub(super) fn answered(&mut self, now: Instant) {
+        if !std::mem::take(&mut self.session.dark) {
+            return;
+        }
+        self.session.speaker = None;
+        for call in std::mem::take(&mut self.session.parked) {
+            let wait = SPREAD.mul_f64(self.rng.fraction());
+            self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
+        }
+    }
+
+    /// The speaker is gone: the next one takes its place.
+    pub(super) fn pass_the_word(&mut self, now: Instant, gone: CallId) {
+        self.session.parked.retain(|parked| *parked != gone);
+        if self.session.speaker == Some(gone) {
+            self.session.speaker = None;
+            if !self.session.parked.is_empty() {
+                let next = self.session.parked.remove(0);
+                self.timers.set(Owner::Call(next), Clock::Wait, now);
+            }
+        }
+    }
+
+    /// A wait is over.
+    pub(super) fn attempt(&mut self, now: Instant, call: CallId) {
+        if self.session.dark && *self.session.speaker.get_or_insert(call) != call {
+            return self.session.parked.push(call);
+        }
+        match self.stream(call).map(|stream| &stream.phase) {
+            None => {
+                self.queue.push_back(call);
+                self.send_queued(now);
+                self.set_clocks(now, call);
+            }
+            Some(Phase::Reading(..)) => self.race(now, call),
+            Some(_) => self.resume(now, call),
+        }
+    }
+
     /// The resume GET got no headers within `connectMs`.
-    fn on_resume_timeout(&mut self, now: Instant, call: CallId) {
+    pub(super) fn on_resume_timeout(&mut self, now: Instant, call: CallId) {
+        if self.stream(call).is_some_and(|stream| stream.rival.is_some()) {
+            return self.on_rival_unanswered(now, call, AttemptResult::Timeout);
+        }
         let Some(&Phase::Resuming(exchange)) = self.stream(call).map(|stream| &stream.phase) else { return };
         self.abort(exchange);
         if let Some(attempt) = self.last_attempt(call) {
@@ -195,11 +283,12 @@ impl Client {
         let Some(stream) = self.stream(call) else { return };
         stream.misses += 1;
         let at_once = stream.misses == 1;
+        self.no_answer(call);
         self.on_attempt_failed(now, call, true, at_once, None);
         self.send_queued(now);
     }
 
-    fn on_attempt_failed(
+    pub(super) fn on_attempt_failed(
         &mut self,
         now: Instant,
         call: CallId,
@@ -215,112 +304,6 @@ impl Client {
         if ask {
             self.ask_session(now);
         }
-    }
-
-    /// Asks by `ping` whether the session lives; one question for all calls.
-    fn ask_session(&mut self, now: Instant) {
-        if self.session.probe.is_some() || !self.is_ready() {
-            return;
-        }
-        let entry = self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
-        let probe = self.open(entry);
-        self.session.probe = Some(probe);
-        self.post(now, probe);
-    }
-
-    /// The session answered, or nothing is known. If it is dead, its calls have been settled before.
-    pub(super) fn on_probed(&mut self, now: Instant, settlement: &Settlement) {
-        self.session.probe = None;
-        if !self.is_ready() {
-            return;
-        }
-        let lives = matches!(settlement, Settlement::Result { .. });
-        for call in self.ledger.calls() {
-            let Some(stream) = self.stream(call) else { continue };
-            if matches!(stream.phase, Phase::Asking) {
-                // A store shared by several servers may lag: the cursor is tried once more.
-                stream.refused = lives;
-                stream.barren += 1;
-                self.wait(now, call, false, None);
-            }
-        }
-    }
-
-    /// Runs at most one of `callMs` and `recoveryMs`, as the stream's state asks.
-    pub(super) fn set_clocks(&mut self, now: Instant, call: CallId) {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.kind == Kind::Request) else { return };
-        let running = entry.stream.as_ref().filter(|_| entry.questions == 0).and_then(|stream| match stream
-            .phase
-        {
-            Phase::Posting(_) => Some(Clock::Call),
-            Phase::Reading(..) if !stream.suspect => Some(Clock::Call),
-            Phase::Queued => None,
-            Phase::Waiting if stream.resting => None,
-            Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking => Some(Clock::Recovery),
-        });
-        let owner = Owner::Call(call);
-        for (clock, budget) in
-            [(Clock::Call, &mut entry.call_clock), (Clock::Recovery, &mut entry.recovery_clock)]
-        {
-            if running == Some(clock) {
-                budget.run(now);
-            } else {
-                budget.pause(now);
-            }
-            match budget.expires() {
-                Some(at) => self.timers.set(owner, clock, at),
-                None => self.timers.stop(owner, clock),
-            }
-        }
-    }
-
-    pub(super) fn on_timer(&mut self, now: Instant, owner: Owner, clock: Clock) {
-        let Owner::Call(call) = owner else { return self.finish_close(now) };
-        match clock {
-            Clock::Deadline => self.fail(now, call, Reason::DeadlineExceeded, "deadlineMs passed"),
-            Clock::FirstByte => {
-                self.fail(now, call, Reason::FirstByteTimeout, "no response headers within firstByteMs");
-            }
-            Clock::Call => self.fail(now, call, Reason::CallTimeout, "no progress or message within callMs"),
-            Clock::Recovery => self.on_recovery_over(now, call),
-            Clock::Idle => self.on_idle(now, call),
-            Clock::Handshake => {
-                self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within handshakeMs");
-            }
-            Clock::Connect if self.session.probe == Some(call) => {
-                self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within connectMs");
-            }
-            Clock::Connect => self.on_resume_timeout(now, call),
-            Clock::Wait => self.resume(now, call),
-            Clock::Close => {}
-        }
-    }
-
-    fn on_recovery_over(&mut self, now: Instant, call: CallId) {
-        let resumable = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
-        let (reason, text) = match resumable {
-            true => (Reason::RecoveryExhausted, "no resume brought anything new within recoveryMs"),
-            false => (Reason::IdleTimeout, "the stream fell silent and can't be resumed"),
-        };
-        self.fail(now, call, reason, text);
-    }
-
-    /// No byte within `idleMs`: resume where that is possible, else the stream is suspect.
-    fn on_idle(&mut self, now: Instant, call: CallId) {
-        let Some(entry) = self.ledger.get(call) else { return };
-        let silent_ms = millis(entry.timeouts.idle);
-        let Some(stream) = entry.stream.as_mut() else { return };
-        let Phase::Reading(exchange, body) = &stream.phase else { return };
-        let exchange = *exchange;
-        let resumable = matches!(body, Body::Events(_)) && stream.cursor().is_some();
-        if resumable || matches!(body, Body::Refusal(..)) {
-            self.abort(exchange);
-            self.on_body_over(now, call, DropCause::Idle);
-            return self.send_queued(now);
-        }
-        stream.suspect = true;
-        self.set_clocks(now, call);
-        self.call_event(now, call, Event::Suspect { silent_ms });
     }
 
     /// Tells once per resume what came with its first data.
@@ -346,16 +329,8 @@ impl Client {
         }
     }
 
-    fn last_attempt(&mut self, call: CallId) -> Option<&mut Attempt> {
+    pub(super) fn last_attempt(&mut self, call: CallId) -> Option<&mut Attempt> {
         self.ledger.get(call)?.diagnostics.attempts.last_mut()
-    }
-
-    /// The server forgot the session: its calls end at once, and its cursors are not polled.
-    pub(super) fn session_died(&mut self, now: Instant) {
-        self.session.state = crate::proto::session::State::Dead;
-        for call in self.ledger.calls() {
-            self.fail(now, call, Reason::SessionLost, "the server no longer knows the session");
-        }
     }
 
     pub(super) fn cancel_call(&mut self, now: Instant, call: CallId) {

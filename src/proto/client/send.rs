@@ -18,12 +18,14 @@ const CANCEL_TEXT: &str = "the client no longer waits for this request";
 impl Client {
     /// Sends a new call or notification, or lets it wait.
     pub(super) fn enqueue(&mut self, now: Instant, call: CallId) {
+        if self.session.state == State::Lost && !self.replace_session(now) {
+            return self.fail(now, call, Reason::SessionLost, "the session is lost");
+        }
         match self.session.state {
-            State::Dead => return self.fail(now, call, Reason::SessionLost, "the session is lost"),
             State::Closing | State::Closed => {
                 return self.fail(now, call, Reason::Closed, "the session was closed");
             }
-            State::New | State::Initializing | State::Confirming | State::Ready => {}
+            State::New | State::Initializing | State::Confirming | State::Ready | State::Lost => {}
         }
         self.queue.push_back(call);
         self.send_queued(now);
@@ -49,7 +51,7 @@ impl Client {
             let Some(entry) = self.ledger.get(call) else { continue };
             if entry.kind == Kind::Notification {
                 self.post(now, call);
-            } else if free == 0 {
+            } else if free == 0 || (self.session.suspect && !entry.was_sent()) {
                 self.queue.push_back(call);
             } else {
                 free -= 1;
@@ -58,6 +60,14 @@ impl Client {
                     None => self.post(now, call),
                 }
             }
+        }
+        self.ask_for_queued(now);
+    }
+
+    /// A call ended in a timeout before: this one waits until the session was asked, so that it does not hang too.
+    fn ask_for_queued(&mut self, now: Instant) {
+        if self.session.suspect && !self.queue.is_empty() {
+            self.ask_session(now);
         }
     }
 
@@ -71,7 +81,8 @@ impl Client {
     pub(super) fn post(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
         let kind = entry.kind;
-        let wire_id = entry.request_id.clone();
+        let wire_id = entry.wire_id().to_string();
+        let why = entry.reissue_why.take();
         let body =
             if kind.wants_response() { request(&wire_id, &entry.content) } else { entry.content.clone() };
         let exchange = self.transmit(call, Method::Post, None, Some(body));
@@ -83,13 +94,16 @@ impl Client {
                 let first_byte = now + entry.timeouts.first_byte;
                 self.timers.set(Owner::Call(call), Clock::FirstByte, first_byte);
                 self.set_clocks(now, call);
-                self.call_event(now, call, Event::Sent { wire_id, reissue: false });
+                if let Some(why) = why {
+                    self.call_event(now, call, Event::Reissued { why, wire_id: wire_id.clone() });
+                }
+                self.call_event(now, call, Event::Sent { wire_id, reissue: why.is_some() });
             }
             Kind::Probe => {
                 let at = now + entry.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }
-            Kind::Initialize | Kind::Initialized | Kind::Notification | Kind::Control => {
+            Kind::Initialize | Kind::Initialized | Kind::Notification | Kind::Control | Kind::Restore => {
                 let at = now + entry.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
             }
@@ -108,24 +122,29 @@ impl Client {
         }
         let Some(stream) = self.stream(call) else { return };
         let Some(cursor) = stream.cursor().and_then(header_value) else { return };
-        let misses = stream.misses;
         let exchange = self.transmit(call, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
             stream.phase = Phase::Resuming(exchange);
         }
+        self.arm_connect(now, call);
+        self.set_clocks(now, call);
+    }
+
+    /// Bounds a GET's wait for headers.
+    pub(super) fn arm_connect(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
+        let misses = entry.stream.as_ref().map_or(0, |stream| stream.misses);
         // A slow server gets twice the time after each miss, but no more than a silent stream does.
         let doubled = entry.timeouts.connect.saturating_mul(1 << misses.min(16));
         let at = now + doubled.min(entry.timeouts.idle.max(entry.timeouts.connect));
         self.timers.set(Owner::Call(call), Clock::Connect, at);
-        self.set_clocks(now, call);
     }
 
     fn takes_slot(&mut self, call: CallId) -> bool {
         self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request)
     }
 
-    fn transmit(
+    pub(super) fn transmit(
         &mut self,
         call: CallId,
         method: Method,
@@ -134,11 +153,16 @@ impl Client {
     ) -> ExchangeId {
         let takes_slot = self.takes_slot(call);
         let offered = self.ledger.get(call).and_then(|entry| entry.offered_session.clone());
+        let entry = self.ledger.peek(call);
         // `initialize` itself never carries a session or a version.
-        let is_first_post = body.is_some() && call == super::CONNECT;
+        let is_first_post = body.is_some() && entry.is_some_and(|entry| entry.kind == Kind::Initialize);
+        let url = entry.and_then(|entry| entry.redirect.clone());
         let mut headers = self.headers(method, offered, !is_first_post);
         headers.extend(cursor.map(|cursor| ("last-event-id", cursor)));
-        self.launch(Purpose::Call(call, takes_slot), HttpRequest { call: Some(call), method, headers, body })
+        self.launch(
+            Purpose::Call(call, takes_slot),
+            HttpRequest { call: Some(call), url, method, headers, body },
+        )
     }
 
     /// The headers that are ours on a request of this method.

@@ -5,13 +5,13 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Failure, Settlement};
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::time::Instant;
-use crate::proto::timer::Owner;
+use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
 impl Client {
     /// Ends a call with an outcome. A no-op for one that ended.
     pub(super) fn settle(&mut self, now: Instant, call: CallId, settlement: Settlement) {
-        let Some(entry) = self.release(call) else { return };
+        let Some(entry) = self.release(now, call) else { return };
         match entry.kind {
             Kind::Request | Kind::Notification => {
                 self.outputs.push_back(Output::Settle(call, now, settlement))
@@ -29,8 +29,12 @@ impl Client {
 
     /// Ends a call without an answer. A no-op for one that ended.
     pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
-        let Some(entry) = self.release(call) else { return };
-        let (kind, delivery, request_id) = (entry.kind, entry.delivery, entry.request_id.clone());
+        let Some(entry) = self.release(now, call) else { return };
+        let (kind, delivery, wire_id) = (entry.kind, entry.delivery, entry.wire_id().to_string());
+        let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
+        if kind == Kind::Request && hung && self.is_ready() {
+            self.session.suspect = true;
+        }
         let failure = self.failure(now, entry, reason, text);
         let settlement = Settlement::Failed(Box::new(failure));
         if matches!(kind, Kind::Request | Kind::Notification) {
@@ -39,25 +43,36 @@ impl Client {
             self.on_own_settled(now, call, kind, settlement);
         }
         if Self::should_tell(kind, delivery, reason) {
-            self.send_cancelled(now, &request_id);
+            self.send_cancelled(now, &wire_id);
         }
         self.send_queued(now);
     }
 
+    /// Stops the timers that belong to a call's stream; those of the call run on.
+    pub(super) fn stop_timers_of_stream(&mut self, call: CallId) {
+        for clock in [Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait] {
+            self.timers.stop(Owner::Call(call), clock);
+        }
+    }
+
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
-    fn release(&mut self, call: CallId) -> Option<Entry> {
+    fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
         let entry = self.ledger.close(call)?;
         self.timers.release(Owner::Call(call));
+        self.pass_the_word(now, call);
         self.queue.retain(|queued| *queued != call);
         self.questions.retain(|question| question.call != call);
-        if let Some(exchange) = entry.stream.as_ref().and_then(|stream| stream.exchange()) {
-            self.abort(exchange);
+        if let Some(stream) = &entry.stream {
+            let rival = stream.rival.as_ref().map(|rival| rival.exchange);
+            for exchange in stream.exchange().into_iter().chain(rival) {
+                self.abort(exchange);
+            }
         }
         Some(entry)
     }
 
     pub(super) fn failure(&self, now: Instant, entry: Entry, reason: Reason, text: &str) -> Failure {
-        let retry_safe = entry.delivery != Outcome::Unknown || entry.is_safe();
+        let retry_safe = entry.delivery != Outcome::Unknown || self.is_safe(now, &entry);
         let mut diagnostics = entry.diagnostics;
         diagnostics.ended_at = now.as_millis();
         diagnostics.protocol_version.clone_from(&self.session.version);

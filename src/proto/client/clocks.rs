@@ -1,0 +1,102 @@
+//! The clocks of a call: which of them runs when, and what happens when one is over.
+
+use super::Client;
+use crate::proto::error::Reason;
+use crate::proto::ledger::{Entry, Kind};
+use crate::proto::stream::Phase;
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::CallId;
+
+impl Client {
+    /// Runs at most one of `callMs` and `recoveryMs`, as the call's state asks.
+    pub(super) fn set_clocks(&mut self, now: Instant, call: CallId) {
+        let waits_for_slot = self.is_ready() && self.queue.contains(&call);
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.kind == Kind::Request) else { return };
+        let running = if waits_for_slot || entry.questions > 0 { None } else { running_clock(entry) };
+        let owner = Owner::Call(call);
+        for (clock, budget) in
+            [(Clock::Call, &mut entry.call_clock), (Clock::Recovery, &mut entry.recovery_clock)]
+        {
+            if running == Some(clock) {
+                budget.run(now);
+            } else {
+                budget.pause(now);
+            }
+            match budget.expires() {
+                Some(at) => self.timers.set(owner, clock, at),
+                None => self.timers.stop(owner, clock),
+            }
+        }
+    }
+
+    pub(super) fn on_timer(&mut self, now: Instant, owner: Owner, clock: Clock) {
+        let Owner::Call(call) = owner else {
+            return match clock {
+                Clock::Connect => self.ask_session(now),
+                _ => self.finish_close(now),
+            };
+        };
+        match clock {
+            Clock::Deadline => self.on_deadline(now, call),
+            Clock::FirstByte => {
+                self.fail(now, call, Reason::FirstByteTimeout, "no response headers within firstByteMs");
+            }
+            Clock::Call => self.fail(now, call, Reason::CallTimeout, "no progress or message within callMs"),
+            Clock::Recovery => self.on_recovery_over(now, call),
+            Clock::Idle => self.on_idle(now, call),
+            Clock::Handshake => {
+                self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within handshakeMs");
+            }
+            Clock::Connect if self.session.probe == Some(call) => {
+                self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within connectMs");
+            }
+            Clock::Connect => self.on_resume_timeout(now, call),
+            Clock::Wait => self.attempt(now, call),
+            Clock::Close => {}
+        }
+    }
+
+    fn on_recovery_over(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let resumable = entry.stream.as_ref().is_some_and(|stream| stream.cursor().is_some());
+        match (entry.cause, resumable) {
+            (Some(cause), _) => self.fail(now, call, cause, "it could not be sent again within recoveryMs"),
+            (None, true) => {
+                let text = "no resume brought anything new within recoveryMs";
+                self.fail(now, call, Reason::RecoveryExhausted, text);
+            }
+            (None, false) => {
+                self.fail(now, call, Reason::IdleTimeout, "the stream fell silent and can't be resumed");
+            }
+        }
+    }
+
+    /// The deadline passed: it is the reason only where nothing more telling was pending.
+    fn on_deadline(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let reason = match (entry.cause, running_clock(entry)) {
+            (Some(cause), _) => cause,
+            (None, Some(Clock::Recovery)) if entry.stream.as_ref().is_some_and(|stream| stream.suspect) => {
+                Reason::IdleTimeout
+            }
+            (None, Some(Clock::Recovery)) => Reason::RecoveryExhausted,
+            (None, _) => Reason::DeadlineExceeded,
+        };
+        self.fail(now, call, reason, "deadlineMs passed");
+    }
+}
+
+/// Which of a call's two budgets its state asks for.
+fn running_clock(entry: &Entry) -> Option<Clock> {
+    let Some(stream) = entry.stream.as_ref() else {
+        return entry.was_sent().then_some(Clock::Recovery);
+    };
+    match stream.phase {
+        Phase::Posting(_) => Some(Clock::Call),
+        Phase::Reading(..) if !stream.suspect => Some(Clock::Call),
+        Phase::Queued => None,
+        Phase::Waiting if stream.resting => None,
+        Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking => Some(Clock::Recovery),
+    }
+}

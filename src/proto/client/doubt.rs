@@ -1,0 +1,243 @@
+//! Doubt: streams that fell silent, sessions that may be dead, and the questions that settle it.
+
+use super::Client;
+use crate::proto::error::Reason;
+use crate::proto::event::{AttemptResult, DropCause, Event, Level, Settlement};
+use crate::proto::http::{header_value, Method, ResponseHead};
+use crate::proto::ledger::{members, Kind};
+use crate::proto::sse::Item;
+use crate::proto::stream::{Body, Events, Phase, Rival};
+use crate::proto::time::{millis, Instant};
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::{CallId, ExchangeId};
+
+/// A silent stream of a living session gets this many times its `idleMs` at most.
+const MOST_PATIENCE: u32 = 4;
+
+/// What asking the session brought.
+enum Asked {
+    /// It lives.
+    Answered,
+    /// The network refused the question.
+    Unanswered,
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Client {
+    /// No byte within `idleMs`. With a cursor, a resume is opened beside the silent body; without, the session is asked.
+    pub(super) fn on_idle(&mut self, now: Instant, call: CallId) {
+        let silent_ms = millis(self.patience(call));
+        let free = self.free_slots();
+        let Some(entry) = self.ledger.get(call) else { return };
+        let is_request = entry.kind == Kind::Request;
+        let Some(stream) = entry.stream.as_mut() else { return };
+        let Phase::Reading(exchange, body) = &stream.phase else { return };
+        let exchange = *exchange;
+        let resumable = matches!(body, Body::Events(_)) && stream.cursor().is_some();
+        if matches!(body, Body::Refusal(..)) || (resumable && (!is_request || free == 0)) {
+            self.abort(exchange);
+            self.on_body_over(now, call, DropCause::Idle);
+            return self.send_queued(now);
+        }
+        stream.suspect = true;
+        self.set_clocks(now, call);
+        self.call_event(now, call, Event::Suspect { silent_ms });
+        if resumable {
+            self.plan(now, call, Level::L1, std::time::Duration::ZERO);
+            self.announce(now, call, Level::L1, 1, std::time::Duration::ZERO);
+        } else if is_request {
+            self.ask_session(now);
+        }
+    }
+
+    /// `idleMs` of a stream: doubled each time the session answered for it.
+    pub(super) fn patience(&mut self, call: CallId) -> std::time::Duration {
+        let Some(entry) = self.ledger.get(call) else { return std::time::Duration::ZERO };
+        entry.timeouts.idle * entry.stream.as_ref().map_or(1, |stream| stream.patience)
+    }
+
+    /// Bytes came on the body that was suspect: it lives, and whoever raced it gives up.
+    pub(super) fn cleared(&mut self, now: Instant, call: CallId) {
+        if let Some(stream) = self.stream(call) {
+            if std::mem::take(&mut stream.suspect) {
+                self.timers.stop(Owner::Call(call), Clock::Wait);
+                self.stop_race(call);
+                self.set_clocks(now, call);
+            }
+        }
+    }
+
+    /// Opens a resume beside the silent body: the first to bring data wins.
+    pub(super) fn race(&mut self, now: Instant, call: CallId) {
+        let Some(stream) = self.stream(call).filter(|stream| stream.suspect && stream.rival.is_none()) else {
+            return;
+        };
+        let Some(cursor) = stream.cursor().and_then(header_value) else { return };
+        let exchange = self.transmit(call, Method::Get, Some(cursor), None);
+        if let Some(stream) = self.stream(call) {
+            stream.rival = Some(Rival { exchange, decoder: None, bytes: Vec::new() });
+        }
+        self.arm_connect(now, call);
+    }
+
+    pub(super) fn rival(&mut self, call: CallId) -> Option<ExchangeId> {
+        self.stream(call)?.rival.as_ref().map(|rival| rival.exchange)
+    }
+
+    pub(super) fn stop_race(&mut self, call: CallId) {
+        if let Some(rival) = self.stream(call).and_then(|stream| stream.rival.take()) {
+            self.timers.stop(Owner::Call(call), Clock::Connect);
+            self.abort(rival.exchange);
+        }
+    }
+
+    pub(super) fn on_rival_head(&mut self, now: Instant, call: CallId, head: &ResponseHead) {
+        self.timers.stop(Owner::Call(call), Clock::Connect);
+        let opened = head.is_success() && head.is_event_stream();
+        if let Some(attempt) = self.last_attempt(call) {
+            attempt.status = Some(head.status);
+            attempt.result = if opened { AttemptResult::Empty } else { AttemptResult::Refused };
+        }
+        if !opened {
+            self.stop_race(call);
+            return match head.status {
+                409 => self.give_up_silent(now, call),
+                _ => self.ask_session(now), // It may be dead; else the old body is kept.
+            };
+        }
+        let decoder = self.decoder();
+        if let Some(rival) = self.stream(call).and_then(|stream| stream.rival.as_mut()) {
+            rival.decoder = Some(decoder);
+            let exchange = rival.exchange;
+            self.outputs.push_back(super::Output::Read(exchange, true));
+        }
+    }
+
+    /// Keeps the rival's bytes until they hold data: then it wins, and they are read as a resume.
+    pub(super) fn on_rival_body(&mut self, now: Instant, call: CallId, bytes: &[u8]) {
+        let most = self.config.max_event_bytes;
+        let fresh_decoder = self.decoder();
+        let Some(stream) = self.stream(call) else { return };
+        let Some(rival) = stream.rival.as_mut() else { return };
+        let Some(decoder) = rival.decoder.as_mut() else { return };
+        let mut has_data = false;
+        let fed = decoder.feed(bytes, &mut |item| {
+            has_data |= matches!(item, Item::Event { data, .. } if !data.is_empty());
+            std::ops::ControlFlow::Continue(())
+        });
+        rival.bytes.extend_from_slice(bytes);
+        if !has_data && fed.is_ok() && rival.bytes.len() <= most {
+            return;
+        }
+        let Some(rival) = stream.rival.take() else { return };
+        let cursor = stream.cursor().map(str::to_string);
+        let events = Box::new(Events::new(fresh_decoder, true));
+        let old = std::mem::replace(&mut stream.phase, Phase::Reading(rival.exchange, Body::Events(events)));
+        stream.suspect = false;
+        if let Phase::Reading(old, _) = old {
+            self.abort(old);
+        }
+        let cursor = cursor.map(|cursor| self.shown(&cursor));
+        self.call_event(now, call, Event::Disconnected { cause: DropCause::Idle, cursor });
+        self.rearm_idle(now, call);
+        self.set_clocks(now, call);
+        self.feed(now, call, rival.exchange, &rival.bytes);
+    }
+
+    /// The rival opened and brought nothing: the server still holds the old body.
+    pub(super) fn on_rival_end(&mut self, now: Instant, call: CallId) {
+        self.stop_race(call);
+        self.give_up_silent(now, call);
+    }
+
+    /// The rival got no HTTP answer: another try, while `recoveryMs` allows.
+    pub(super) fn on_rival_unanswered(&mut self, now: Instant, call: CallId, result: AttemptResult) {
+        self.stop_race(call);
+        if let Some(attempt) = self.last_attempt(call) {
+            attempt.result = result;
+        }
+        let Some(stream) = self.stream(call) else { return };
+        stream.misses += 1;
+        let misses = stream.misses;
+        let wait = self.own_wait(call, misses);
+        self.plan(now, call, Level::L1, wait);
+        self.announce(now, call, Level::L1, misses + 1, wait);
+    }
+
+    /// The silent body is given up: what follows is what follows any drop.
+    fn give_up_silent(&mut self, now: Instant, call: CallId) {
+        let Some(Phase::Reading(exchange, _)) = self.stream(call).map(|stream| &stream.phase) else { return };
+        let exchange = *exchange;
+        if let Some(stream) = self.stream(call) {
+            stream.suspect = false;
+        }
+        self.abort(exchange);
+        self.on_body_over(now, call, DropCause::Idle);
+        self.send_queued(now);
+    }
+
+    /// Asks by `ping` whether the session lives; one question for all calls.
+    pub(super) fn ask_session(&mut self, now: Instant) {
+        if self.session.probe.is_some() || !self.is_ready() {
+            return;
+        }
+        let entry = self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
+        let probe = self.open(entry);
+        self.session.probe = Some(probe);
+        self.post(now, probe);
+    }
+
+    /// The session answered, or nothing is known. If it is dead, its calls have been settled before.
+    pub(super) fn on_probed(&mut self, now: Instant, settlement: &Settlement) {
+        self.session.probe = None;
+        if !self.is_ready() {
+            return;
+        }
+        let asked = match settlement {
+            Settlement::Result { .. } => Asked::Answered,
+            Settlement::Failed(failure) if failure.reason == Reason::NetworkError => Asked::Unanswered,
+            _ => Asked::Unknown,
+        };
+        let unanswered_twice =
+            std::mem::replace(&mut self.session.probe_unanswered, matches!(asked, Asked::Unanswered));
+        if matches!(asked, Asked::Unanswered) && !unanswered_twice {
+            let at = now + self.config.timeouts.connect;
+            self.timers.set(Owner::Session, Clock::Connect, at);
+        }
+        self.session.suspect = false;
+        for call in self.ledger.calls() {
+            let Some(stream) = self.stream(call) else { continue };
+            if matches!(stream.phase, Phase::Asking) {
+                // A store shared by several servers may lag: the cursor is tried once more.
+                stream.refused = matches!(asked, Asked::Answered);
+                stream.barren += 1;
+                self.wait(now, call, false, None);
+            } else if stream.suspect && stream.rival.is_none() {
+                self.on_silent_asked(now, call, &asked, unanswered_twice);
+            }
+        }
+        self.send_queued(now);
+    }
+
+    /// The session was asked about a silent stream.
+    fn on_silent_asked(&mut self, now: Instant, call: CallId, asked: &Asked, unanswered_twice: bool) {
+        match asked {
+            Asked::Answered => {
+                let Some(stream) = self.stream(call) else { return };
+                stream.suspect = false;
+                stream.patience = (stream.patience * 2).min(MOST_PATIENCE);
+                self.rearm_idle(now, call);
+                self.set_clocks(now, call);
+            }
+            Asked::Unanswered if unanswered_twice => self.give_up_silent(now, call),
+            Asked::Unanswered => {}
+            Asked::Unknown => {
+                if self.may_reissue(now, call) {
+                    let text = "the stream fell silent";
+                    self.lost(now, call, Reason::IdleTimeout, DropCause::Idle, text, None);
+                }
+            }
+        }
+    }
+}

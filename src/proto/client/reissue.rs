@@ -1,0 +1,87 @@
+//! Sending a call again: only what is known not to have run, or may run twice (design section 6).
+
+use std::time::Duration;
+
+use super::Client;
+use crate::proto::error::{Outcome, Reason};
+use crate::proto::event::{DropCause, Level, ReissueCause};
+use crate::proto::ledger::{Entry, Kind};
+use crate::proto::replay::{is_read, ReplayOption};
+use crate::proto::time::Instant;
+use crate::proto::CallId;
+
+impl Client {
+    /// Whether executing the call twice does no harm: the caller's word, then the method, then the server's.
+    pub(super) fn is_safe(&self, now: Instant, entry: &Entry) -> bool {
+        let replay = self.config.replay;
+        if replay == ReplayOption::Never {
+            return false;
+        }
+        if entry.idempotent {
+            return true;
+        }
+        if let Some(decided) = entry.replay {
+            return decided;
+        }
+        let hinted = entry.tool.as_deref().is_some_and(|tool| self.session.hints.allow(now, tool));
+        is_read(&entry.method) || (replay == ReplayOption::Hints && hinted)
+    }
+
+    /// Whether the call may be sent again now.
+    pub(super) fn may_reissue(&self, now: Instant, call: CallId) -> bool {
+        self.ledger.peek(call).is_some_and(|entry| {
+            entry.kind == Kind::Request
+                && entry.reissues < self.config.max_reissues
+                && (entry.delivery != Outcome::Unknown || self.is_safe(now, entry))
+        })
+    }
+
+    /// The call's stream is lost for good: it is sent again where that is allowed, else it fails. `floor` is a
+    /// `Retry-After`.
+    pub(super) fn lost(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        reason: Reason,
+        why: DropCause,
+        text: &str,
+        floor: Option<Duration>,
+    ) {
+        if !self.may_reissue(now, call) {
+            return self.fail(now, call, reason, text);
+        }
+        self.detach(call, reason, ReissueCause::Drop(why));
+        let reissues = self.ledger.peek(call).map_or(0, |entry| entry.reissues);
+        let attempt = u32::try_from(reissues).unwrap_or(u32::MAX);
+        let wait = self.own_wait(call, attempt.saturating_sub(1)).max(floor.unwrap_or_default());
+        self.set_clocks(now, call);
+        if floor.is_some() && self.passes_budget(now, call, wait) {
+            return self.fail_over_budget(now, call, wait);
+        }
+        self.plan(now, call, Level::Reissue, wait);
+        self.announce(now, call, Level::Reissue, attempt, wait);
+    }
+
+    /// Parts a call from its stream: its next POST is a re-issue, under a new id. The earlier request can't answer any
+    /// more, but on another stream.
+    pub(super) fn detach(&mut self, call: CallId, cause: Reason, why: ReissueCause) {
+        self.stop_race(call);
+        self.stop_timers_of_stream(call);
+        let id = self.next_wire_id();
+        let Some(entry) = self.ledger.get(call) else { return };
+        let exchange = entry.stream.take().and_then(|stream| stream.exchange());
+        entry.reissues += 1;
+        entry.reissue_why = Some(why);
+        entry.cause.get_or_insert(cause);
+        self.ledger.rename(call, id);
+        if let Some(exchange) = exchange {
+            self.abort(exchange);
+        }
+    }
+
+    fn next_wire_id(&mut self) -> String {
+        let id = self.request_id(CallId(self.next_call));
+        self.next_call += 1;
+        id
+    }
+}

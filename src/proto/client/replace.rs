@@ -1,0 +1,103 @@
+//! The second rung: a dead session is replaced, once for all its calls.
+
+use super::Client;
+use crate::proto::error::{Outcome, Reason};
+use crate::proto::event::{DropCause, Event, Failure, ReissueCause, SessionState};
+use crate::proto::jsonrpc::field;
+use crate::proto::ledger::Kind;
+use crate::proto::session::State;
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::CallId;
+
+const LOST: &str = "the server no longer knows the session";
+
+impl Client {
+    /// The server forgot the session. Its calls end at once, or wait for the next one where they may be sent again;
+    /// its cursors are not polled; nothing of it fires later.
+    pub(super) fn session_died(&mut self, now: Instant) {
+        if !matches!(self.session.state, State::Ready | State::Confirming) {
+            return;
+        }
+        self.session.state = State::Lost;
+        self.timers.stop(Owner::Session, Clock::Connect);
+        let replace = self.replace_session(now);
+        for call in self.ledger.calls() {
+            self.part_from_session(now, call, replace);
+        }
+    }
+
+    fn part_from_session(&mut self, now: Instant, call: CallId, replace: bool) {
+        let may_reissue = self.may_reissue(now, call);
+        let Some(entry) = self.ledger.get(call) else { return };
+        match entry.kind {
+            Kind::Initialize => {}
+            Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
+            Kind::Request if replace && may_reissue && !entry.carried_over => {
+                entry.carried_over = true;
+                if entry.stream.is_some() {
+                    self.detach(call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
+                }
+                self.timers.stop(Owner::Call(call), Clock::Wait);
+                self.requeue(now, call);
+            }
+            Kind::Notification if replace && entry.delivery == Outcome::Rejected => {
+                if let Some(exchange) = entry.stream.take().and_then(|stream| stream.exchange()) {
+                    self.abort(exchange);
+                }
+                self.requeue(now, call);
+            }
+            _ => self.fail(now, call, Reason::SessionLost, LOST),
+        }
+    }
+
+    fn requeue(&mut self, now: Instant, call: CallId) {
+        if !self.queue.contains(&call) {
+            self.queue.push_back(call);
+        }
+        self.set_clocks(now, call);
+    }
+
+    /// Begins a new session, where that is wanted and was not done too often. One flight for all calls.
+    pub(super) fn replace_session(&mut self, now: Instant) -> bool {
+        let connected = !self.session.capabilities.is_empty() || self.session.version.is_some();
+        let may = self.config.replace_session && connected && self.session.may_replace(now);
+        self.session.forget();
+        if may {
+            self.session.generation += 1;
+            self.event(now, None, Event::State { state: SessionState::Recovering });
+            let call = CallId(self.next_call);
+            self.next_call += 1;
+            self.initialize(now, call);
+        }
+        may
+    }
+
+    /// The new session is ready: it is told what the old one knew, and the application that it is another.
+    pub(super) fn on_replaced(&mut self, now: Instant, capabilities_changed: bool) {
+        for call in self.queue.clone() {
+            self.call_event(now, call, Event::SessionReplaced { capabilities_changed });
+        }
+        for members in self.session.restorable.requests() {
+            let entry = self.entry(now, Kind::Restore, "restore", members);
+            let call = self.open(entry);
+            self.post(now, call);
+        }
+        for list in ["tools", "prompts", "resources"] {
+            if field(&self.session.capabilities, &[list]).is_some() {
+                let text =
+                    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/{list}/list_changed\"}}");
+                let message = self.keep(&text);
+                self.event(now, None, Event::Message { message });
+            }
+        }
+    }
+
+    /// There is no new session: whoever waited for it ends. The next call tries again.
+    pub(super) fn on_replacement_failed(&mut self, now: Instant, failure: &Failure) {
+        let text = format!("{LOST}, and there is no new one: {}", failure.text);
+        for call in self.ledger.calls() {
+            self.fail(now, call, Reason::SessionLost, &text);
+        }
+    }
+}

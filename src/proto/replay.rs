@@ -1,0 +1,89 @@
+//! Replay safety: which calls may be executed twice (design section 6). Never guessed from a name.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::error::ConfigError;
+use super::jsonrpc::{elements, field, string};
+use super::time::Instant;
+
+/// The option `replay`, as far as it is the same for all calls.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum ReplayOption {
+    /// The caller's word, or the tool's current hints.
+    #[default]
+    Hints,
+    /// The caller's word alone.
+    Caller,
+    /// Nothing is sent twice unless it is known that it was not executed.
+    Never,
+}
+
+impl ReplayOption {
+    /// Reads the option.
+    ///
+    /// # Errors
+    /// The name is unknown.
+    pub fn parse(name: &str) -> Result<Self, ConfigError> {
+        match name {
+            "hints" => Ok(Self::Hints),
+            "caller" => Ok(Self::Caller),
+            "never" => Ok(Self::Never),
+            other => Err(ConfigError {
+                option: "replay",
+                message: format!("replay: \"{other}\" is none of \"hints\", \"caller\", \"never\""),
+            }),
+        }
+    }
+}
+
+/// Whether a method only reads, or sets what setting twice does not change.
+pub(crate) fn is_read(method: &str) -> bool {
+    let named = matches!(
+        method,
+        "resources/read"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "prompts/get"
+            | "ping"
+            | "server/discover"
+            | "completion/complete"
+            | "logging/setLevel"
+            | "tasks/get"
+            | "tasks/update"
+            | "tasks/cancel"
+    );
+    named || method.ends_with("/list")
+}
+
+/// What the server says of its tools, from every `tools/list` that passes.
+#[derive(Debug, Default)]
+pub(crate) struct Hints {
+    safe: BTreeMap<String, bool>,
+    until: Option<Instant>,
+}
+
+impl Hints {
+    /// Reads the response to a `tools/list`. A `ttlMs` bounds how long its word holds.
+    pub(crate) fn learn(&mut self, now: Instant, response: &str) {
+        let Some(tools) = field(response, &["result", "tools"]) else { return };
+        for tool in elements(tools) {
+            let Some(name) = field(tool, &["name"]).and_then(string) else { continue };
+            let says = |hint: &str| field(tool, &["annotations", hint]) == Some("true");
+            let safe = says("idempotentHint") || (says("readOnlyHint") && !says("destructiveHint"));
+            self.safe.insert(name.into_owned(), safe);
+        }
+        let ttl = field(response, &["result", "ttlMs"]).and_then(|ttl| ttl.parse::<f64>().ok());
+        self.until = ttl.map(|ttl| now + Duration::from_micros((ttl * 1_000.0) as u64));
+    }
+
+    /// The tools may have changed: no word holds any more.
+    pub(crate) fn forget(&mut self) {
+        self.safe.clear();
+    }
+
+    /// Whether the server says, now, that this tool may be executed twice.
+    pub(crate) fn allow(&self, now: Instant, tool: &str) -> bool {
+        self.until.is_none_or(|until| now < until) && self.safe.get(tool).copied().unwrap_or(false)
+    }
+}

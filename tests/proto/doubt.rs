@@ -1,0 +1,163 @@
+//! Streams that fall silent, and the questions that tell whether they live.
+
+use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use landfall::proto::{CallSpec, Method, Options, Reason, TimeoutOptions};
+
+/// A call whose stream brought the event `1` and then nothing for `idleMs`; the rival resume is under way.
+fn silent(
+) -> (World, landfall::proto::CallId, String, landfall::proto::ExchangeId, landfall::proto::ExchangeId) {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.pass(45_000);
+    let (get, request) = world.request();
+    assert_eq!((request.method, header(&request, "last-event-id")), (Method::Get, Some("1")));
+    assert!(world.aborted.is_empty(), "the silent body is kept beside the resume");
+    (world, call, id, post, get)
+}
+
+fn answer_ping(world: &mut World) {
+    let (ping, request) = world.request();
+    assert!(request.body.as_deref().unwrap().contains("\"ping\""));
+    world.head(ping, 200, JSON, None);
+    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
+    world.end(ping);
+}
+
+#[test]
+fn a_resume_that_brings_data_first_wins_over_the_silent_body() {
+    let (mut world, call, id, post, get) = silent();
+    world.head(get, 200, SSE, None);
+    world.body(get, ": hi\n\n");
+    assert!(world.aborted.is_empty(), "a comment is no data");
+    world.body(get, &(note("1", "a") + &note("2", "b")));
+    assert_eq!(world.aborted, [post]);
+    assert_eq!(world.messages.len(), 2, "the event that was delivered is not delivered again");
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn the_silent_body_wins_when_it_speaks_first() {
+    let (mut world, call, id, post, get) = silent();
+    world.head(get, 200, SSE, None);
+    world.body(post, &note("2", "b"));
+    assert_eq!(world.aborted, [get]);
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn an_empty_resume_or_409_means_that_the_server_holds_the_old_body_which_is_given_up() {
+    for empty in [true, false] {
+        let (mut world, call, id, post, get) = silent();
+        if empty {
+            world.head(get, 200, SSE, None);
+            world.end(get);
+        } else {
+            world.head(get, 409, "", None);
+        }
+        assert!(world.aborted.contains(&post));
+        let (wait, get, request) = world.next_request();
+        assert_eq!(header(&request, "last-event-id"), Some("1"));
+        assert!(wait < 1_000.0, "{wait}");
+        world.head(get, 200, SSE, None);
+        world.body(get, &result(&id));
+        assert!(world.answer(call).contains("ok"));
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn another_refusal_keeps_the_old_body_and_asks_the_session() {
+    let (mut world, call, id, post, get) = silent();
+    world.head(get, 405, "", None);
+    assert_eq!(world.aborted, [get]);
+    answer_ping(&mut world);
+    world.pass(60_000);
+    assert!(world.requests.is_empty(), "its patience is doubled");
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn a_resume_that_gets_no_answer_is_tried_again_while_recovery_ms_allows() {
+    let (mut world, call, _, _, _) = silent();
+    let mut tries = 1;
+    while world.is_pending(call) {
+        world.pass(100);
+        while let Some((get, request)) = world.requests.pop_front() {
+            if request.method == Method::Get {
+                tries += 1;
+                world.cut(get);
+            }
+        }
+    }
+    assert!(tries > 3, "{tries}");
+    assert_eq!(world.failure(call).reason, Reason::RecoveryExhausted);
+}
+
+#[test]
+fn a_silent_stream_without_a_cursor_goes_on_when_the_session_answers_with_twice_the_patience() {
+    let mut world = World::connected(Options {
+        timeouts: TimeoutOptions { idle: Some(10_000.0), call: Some(400_000.0), ..TimeoutOptions::default() },
+        ..options()
+    });
+    let (call, id, post) = world.streaming();
+    for silence in [10_000, 20_000, 40_000, 40_000] {
+        world.pass(silence - 1);
+        assert!(world.requests.is_empty(), "{silence}");
+        world.pass(1);
+        answer_ping(&mut world);
+    }
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn a_probe_refused_by_the_network_twice_ends_a_silent_stream_at_once() {
+    let mut world = World::connected(options());
+    let (call, _, post) = world.streaming();
+    world.pass(45_000);
+    let (ping, _) = world.request();
+    world.cut(ping);
+    assert!(world.is_pending(call));
+    let (wait, ping, _) = world.next_request();
+    assert!((4_999.0..=5_001.0).contains(&wait), "{wait}");
+    world.cut(ping);
+    assert_eq!(world.failure(call).reason, Reason::StreamLost);
+    assert!(world.aborted.contains(&post));
+}
+
+#[test]
+fn a_probe_that_times_out_proves_nothing_and_the_call_waits_until_recovery_ms() {
+    let mut world = World::connected(options());
+    let (call, _, _) = world.streaming();
+    world.pass(45_000 + 119_999);
+    assert!(world.is_pending(call));
+    world.pass(1);
+    assert_eq!(world.failure(call).reason, Reason::IdleTimeout);
+}
+
+#[test]
+fn after_a_timeout_the_next_call_waits_until_the_session_was_asked() {
+    let mut world = World::connected(options());
+    let hung = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        timeouts: TimeoutOptions { first_byte: Some(1_000.0), ..TimeoutOptions::default() },
+        ..CallSpec::default()
+    });
+    world.pass(1_000);
+    assert_eq!(world.failure(hung).reason, Reason::FirstByteTimeout);
+    world.requests.clear();
+    let next = world.call();
+    let (ping, request) = world.request();
+    assert!(request.body.unwrap().contains("\"ping\"") && world.requests.is_empty());
+    world.head(ping, 404, "", None);
+    world.end(ping);
+    assert!(world.is_pending(next), "it never left, so it goes in the next session");
+    let (_, request) = world.request();
+    assert!(request.body.unwrap().contains("initialize"));
+}

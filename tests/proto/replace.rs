@@ -1,0 +1,354 @@
+//! Sending again, and replacing a dead session.
+
+use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use landfall::proto::{
+    CallId, CallSpec, Event, ExchangeId, HttpRequest, Method, Options, Outcome, Reason, Redirect,
+    ReplayOption, ResponseHead,
+};
+
+/// Lists tools `t` (these annotations) in a connected session.
+fn with_hints(annotations: &str, options: Options) -> World {
+    let mut world = World::connected(options);
+    let list = world.call_with(CallSpec { method: "tools/list".to_string(), ..CallSpec::default() });
+    let (post, request) = world.request();
+    let tools = format!(r#"[{{"name":"u"}},{{"name":"t","annotations":{annotations}}}]"#);
+    answer(&mut world, post, &request, &format!(r#"{{"tools":{tools}}}"#));
+    assert!(!world.is_pending(list));
+    world.events.clear();
+    world
+}
+
+fn answer(world: &mut World, post: ExchangeId, request: &HttpRequest, result: &str) {
+    world.head(post, 200, JSON, None);
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(request)));
+    world.end(post);
+}
+
+/// Lets the new session's handshake pass.
+fn handshake(world: &mut World, session: &str) {
+    let (_, post, request) = world.next_request();
+    assert!(request.body.as_deref().unwrap().contains("\"initialize\""), "{request:?}");
+    assert_eq!(header(&request, "mcp-session-id"), None);
+    let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;
+    world.head(post, 200, JSON, Some(session));
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(&request)));
+    world.end(post);
+    let (confirm, _) = world.request();
+    world.head(confirm, 202, "", None);
+}
+
+/// Loses the stream of a call for good.
+fn lose(world: &mut World) -> CallId {
+    let (call, _, post) = world.streaming();
+    world.cut(post);
+    call
+}
+
+#[test]
+fn a_lost_call_is_sent_again_where_the_servers_hints_allow_it_under_a_new_id_and_the_same_token() {
+    for (annotations, safe) in [
+        (r#"{"readOnlyHint":true}"#, true),
+        (r#"{"idempotentHint":true,"destructiveHint":true}"#, true),
+        (r#"{"readOnlyHint":true,"destructiveHint":true}"#, false),
+        (r#"{"readOnlyHint":"true"}"#, false),
+        ("{}", false),
+    ] {
+        let mut world = with_hints(annotations, options());
+        let call = lose(&mut world);
+        assert_eq!(world.is_pending(call), safe, "{annotations}");
+        if !safe {
+            assert!(!world.failure(call).retry_safe);
+            continue;
+        }
+        let first = world.client.request_id(call);
+        let (_, post, request) = world.next_request();
+        let body: serde_json::Value = serde_json::from_str(request.body.as_deref().unwrap()).unwrap();
+        assert_ne!(body["id"], first.as_str());
+        assert_eq!(body["params"]["_meta"]["progressToken"], first.as_str());
+        assert!(world.names().contains(&"reissued"));
+        world.head(post, 200, SSE, None);
+        world.body(post, &result(&id_of(&request)));
+        assert!(world.answer(call).contains("ok"));
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn the_callers_word_counts_and_replay_bounds_it() {
+    let idempotent = CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() };
+    let decided =
+        |replay| CallSpec { method: "tools/call".to_string(), replay: Some(replay), ..CallSpec::default() };
+    let read = CallSpec { method: "resources/read".to_string(), ..CallSpec::default() };
+    for (replay, spec, again) in [
+        (ReplayOption::Hints, idempotent.clone(), true),
+        (ReplayOption::Caller, idempotent.clone(), true),
+        (ReplayOption::Never, idempotent, false),
+        (ReplayOption::Hints, decided(true), true),
+        (ReplayOption::Hints, decided(false), false),
+        (ReplayOption::Caller, read.clone(), true),
+        (ReplayOption::Never, read, false),
+    ] {
+        let mut world = World::connected(Options { replay, ..options() });
+        let call = world.call_with(spec);
+        let (post, _) = world.request();
+        world.head(post, 200, SSE, None);
+        world.cut(post);
+        assert_eq!(world.is_pending(call), again, "{replay:?}");
+    }
+}
+
+#[test]
+fn hints_end_with_list_changed_and_with_their_time_to_live() {
+    let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
+    let (_, _, post) = world.streaming();
+    world.body(post, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
+    let call = lose(&mut world);
+    assert_eq!(world.failure(call).reason, Reason::StreamLost);
+}
+
+#[test]
+fn re_issues_are_bounded_and_the_first_cause_is_the_reason() {
+    let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
+    let call = lose(&mut world);
+    for _ in 0..2 {
+        let (_, post, _) = world.next_request();
+        world.failed(post, "");
+    }
+    assert!(!world.is_pending(call));
+    assert_eq!(world.failure(call).diagnostics.attempts.len(), 2);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_request_that_is_known_not_to_have_left_or_to_have_been_refused_is_sent_again_whatever_the_tool() {
+    let mut world = World::connected(options());
+    let call = world.call();
+    let (post, _) = world.request();
+    world.failed(post, "ECONNREFUSED");
+    let (_, post, _) = world.next_request();
+    let head = ResponseHead { status: 429, retry_after: Some("2".to_string()), ..ResponseHead::default() };
+    world.input_head(post, head);
+    world.end(post);
+    let (wait, post, request) = world.next_request();
+    assert!((2_000.0..2_700.0).contains(&wait), "{wait}");
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn an_answer_to_an_earlier_id_is_an_answer() {
+    let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
+    let (call, first_id, post) = world.streaming();
+    world.cut(post);
+    let (_, post, _) = world.next_request();
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&first_id));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_dead_session_is_replaced_once_for_all_and_only_safe_calls_are_sent_again() {
+    let mut world = World::connected(options());
+    let unsafe_call = {
+        let (call, _, _) = world.streaming();
+        call
+    };
+    let read = world.call_with(CallSpec { method: "resources/read".to_string(), ..CallSpec::default() });
+    let (read_post, _) = world.request();
+    world.head(read_post, 200, SSE, None);
+    let refused = world.call();
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    let failure = world.failure(unsafe_call);
+    assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::Unknown));
+    assert!(world.aborted.contains(&read_post));
+    handshake(&mut world, "s2");
+    assert_eq!(world.ready, Some(("2025-11-25".to_string(), Some("s2".to_string()))));
+    let replaced = |call| {
+        world.events.iter().any(|(c, e)| *c == Some(call) && matches!(e, Event::SessionReplaced { .. }))
+    };
+    assert!(replaced(read) && replaced(refused));
+    assert!(world.messages.iter().any(|text| text.contains("notifications/tools/list_changed")));
+    for _ in 0..2 {
+        let (post, request) = world.request();
+        assert_eq!(header(&request, "mcp-session-id"), Some("s2"));
+        world.head(post, 200, SSE, None);
+        world.body(post, &result(&id_of(&request)));
+    }
+    assert!(world.answer(read).contains("ok") && world.answer(refused).contains("ok"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn what_waits_to_resume_in_a_dead_session_never_fires_into_the_next() {
+    let mut world = World::connected(options());
+    let mut cut = Vec::new();
+    for _ in 0..3 {
+        let (call, _, post) = world.streaming();
+        world.body(post, &note("1", "a"));
+        world.cut(post);
+        cut.push(call);
+    }
+    let call = world.call();
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    for call in cut {
+        assert_eq!(world.failure(call).reason, Reason::SessionLost);
+    }
+    handshake(&mut world, "s2");
+    let (post, request) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+    world.pass(600_000);
+    assert!(world.requests.is_empty());
+}
+
+#[test]
+fn subscriptions_and_the_log_level_are_restored_in_the_next_session() {
+    let mut world = World::connected(options());
+    for (method, params) in [
+        ("resources/subscribe", r#"{"uri":"a"}"#),
+        ("resources/subscribe", r#"{"uri":"b"}"#),
+        ("resources/unsubscribe", r#"{"uri":"a"}"#),
+        ("logging/setLevel", r#"{"level":"debug"}"#),
+    ] {
+        let (method, params) = (method.to_string(), params.to_string());
+        world.call_with(CallSpec { method, params, ..CallSpec::default() });
+        let (post, request) = world.request();
+        answer(&mut world, post, &request, "{}");
+    }
+    world.call();
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    handshake(&mut world, "s2");
+    let bodies: Vec<String> = world.requests.iter().filter_map(|(_, request)| request.body.clone()).collect();
+    assert!(
+        bodies.iter().any(|body| body.contains("resources/subscribe") && body.contains("\"b\"")),
+        "{bodies:?}"
+    );
+    assert!(bodies.iter().any(|body| body.contains("logging/setLevel") && body.contains("debug")));
+    assert!(!bodies.iter().any(|body| body.contains("\"uri\":\"a\"")));
+}
+
+#[test]
+fn a_session_is_replaced_at_most_three_times_a_minute_and_once_per_call() {
+    let mut world = World::connected(options());
+    let mut handshakes = 0;
+    for n in 0..10 {
+        let call = world.call();
+        for _ in 0..6 {
+            while let Some((post, request)) = world.requests.pop_front() {
+                if request.body.as_deref().is_some_and(|body| body.contains("\"initialize\"")) {
+                    handshakes += 1;
+                    world.requests.push_front((post, request));
+                    handshake(&mut world, &format!("s{n}-{handshakes}"));
+                } else {
+                    world.head(post, 404, "", None);
+                    world.end(post);
+                }
+            }
+        }
+        assert_eq!(world.failure(call).reason, Reason::SessionLost);
+    }
+    assert_eq!(handshakes, 3);
+}
+
+#[test]
+fn a_replacement_that_fails_ends_who_waited_and_the_next_call_tries_again() {
+    let mut world = World::connected(options());
+    let call = world.call();
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    let (post, _) = world.request();
+    world.failed(post, "");
+    assert_eq!(
+        (world.failure(call).reason, world.failure(call).outcome),
+        (Reason::SessionLost, Outcome::Rejected)
+    );
+    let call = world.call();
+    handshake(&mut world, "s2");
+    let (post, request) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn while_nothing_is_answered_one_call_speaks_for_all() {
+    let mut world = World::connected(options());
+    let mut calls = Vec::new();
+    for _ in 0..30 {
+        let (call, id, post) = world.streaming();
+        world.body(post, &note("1", "a"));
+        calls.push((call, id, post));
+    }
+    for (_, _, post) in &calls {
+        world.cut(*post);
+    }
+    let mut gets = 0;
+    for _ in 0..300 {
+        world.pass(100);
+        while let Some((exchange, request)) = world.requests.pop_front() {
+            gets += usize::from(request.method == Method::Get);
+            world.cut(exchange);
+        }
+    }
+    assert!(gets < 100, "30 calls, 30 s: {gets} attempts");
+    // The server is back: all calls go on.
+    for _ in 0..200 {
+        world.pass(100);
+        while let Some((exchange, request)) = world.requests.pop_front() {
+            if request.method == Method::Get {
+                let known =
+                    calls.iter().find(|(call, _, _)| Some(*call) == request.call).expect("one of ours");
+                let answer = result(&known.1);
+                world.head(exchange, 200, SSE, None);
+                world.body(exchange, &answer);
+            } else {
+                answer(&mut world, exchange, &request, "{}");
+            }
+        }
+    }
+    assert!(calls.iter().all(|(call, _, _)| !world.is_pending(*call)));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn redirects_stay_in_the_origin_and_keep_the_method() {
+    let to = |status, url: &str, same_origin| ResponseHead {
+        status,
+        redirect: Some(Redirect { url: url.to_string(), same_origin }),
+        ..ResponseHead::default()
+    };
+    let mut world = World::connected(options());
+    let call = world.call();
+    let (post, _) = world.request();
+    world.input_head(post, to(308, "http://h/mcp/", true));
+    let (post, request) = world.request();
+    assert_eq!((request.method, request.url.as_deref()), (Method::Post, Some("http://h/mcp/")));
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+    for (status, same_origin) in [(307, false), (303, true), (200, false)] {
+        let call = world.call();
+        let (post, _) = world.request();
+        world.input_head(post, to(status, "http://other/x?secret=1", same_origin));
+        let failure = world.failure(call);
+        assert_eq!(failure.reason, Reason::Redirected, "{status}");
+        assert!(failure.text.contains("http://other/x") && !failure.text.contains("secret"));
+    }
+    let call = world.call();
+    for _ in 0..6 {
+        let (post, _) = world.request();
+        world.input_head(post, to(307, "http://h/loop", true));
+    }
+    assert_eq!(world.failure(call).reason, Reason::Redirected);
+    world.assert_nothing_is_left();
+}

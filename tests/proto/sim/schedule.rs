@@ -1,0 +1,541 @@
+//! What a run is made of: plans of the server, the client and each call, and what befalls them. Waits are in
+//! milliseconds of virtual time; what no plan names (delays, sizes of chunks) follows from the seed.
+
+use proptest::prelude::*;
+
+/// One run, whole: made and shrunk by proptest.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    /// Decides every delay and every cut through a chunk.
+    pub(crate) seed: u64,
+    pub(crate) server: ServerPlan,
+    pub(crate) client: ClientPlan,
+    pub(crate) calls: Vec<CallPlan>,
+    /// What befalls the whole, and when.
+    pub(crate) incidents: Vec<(u32, Incident)>,
+}
+
+/// How the server numbers events.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// `<stream>/<n>`, rising by 1: the next id is known. A new session begins again.
+    PerStream,
+    /// One counter for all streams of a session.
+    Global,
+    /// No order at all.
+    Uuid,
+}
+
+/// What the server does with a cursor that it no longer has.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// This status.
+    Refuse(u16),
+    /// It goes on with what is left, and says nothing.
+    Skip,
+}
+
+/// What the server does with a resume while it thinks that it still holds the old body.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// It moves the stream to the new one.
+    Move,
+    /// 409 (the TypeScript SDK).
+    Conflict,
+    /// It replays, and ends at once (the Python SDK).
+    ReplayAndEnd,
+}
+
+/// How the server says that it does not know a session.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// 404.
+    NotFound,
+    /// 410.
+    Gone,
+    /// 400 with a JSON-RPC error code for it.
+    MarkedCode,
+    /// 400 with the word in a plain text.
+    MarkedWord,
+}
+
+/// What comes first on a stream.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Prime {
+    /// Nothing.
+    No,
+    /// An id and an empty data line.
+    Data,
+    /// An id-only block.
+    IdOnly,
+}
+
+/// How `ping` is answered.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ping {
+    Answered,
+    /// Never: a busy server with one thread.
+    Silent,
+    /// 500.
+    Broken,
+}
+
+/// The model server.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerPlan {
+    pub(crate) ids: Ids,
+    /// Events kept per stream; `None` for all.
+    pub(crate) keep: Option<u8>,
+    pub(crate) unknown: Unknown,
+    pub(crate) held: Held,
+    /// How long it takes for a dead or aborted body to be noticed.
+    pub(crate) notice: u32,
+    pub(crate) lost: Lost,
+    /// A session that nothing touched for so long is forgotten.
+    pub(crate) grace: Option<u32>,
+    pub(crate) prime: Prime,
+    /// So many events before the cursor are replayed, too.
+    pub(crate) overlap: u8,
+    pub(crate) ping: Ping,
+    /// Whether `notifications/cancelled` ends the work.
+    pub(crate) heeds_cancel: bool,
+    /// Whether responses have an event id.
+    pub(crate) result_ids: bool,
+    /// What the DELETE gets; `None` for silence.
+    pub(crate) delete: Option<u16>,
+}
+
+/// The clocks of the client or of one call.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Clocks {
+    /// Those of the design.
+    Default,
+    /// Seconds instead of minutes.
+    Brisk,
+    /// A deadline that bounds all else.
+    Tight,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ClientPlan {
+    pub(crate) max_concurrent: u8,
+    pub(crate) clocks: Clocks,
+    /// Whether it lists the tools first, and so learns their hints.
+    pub(crate) lists: bool,
+    /// `onSessionLost: "fail"`.
+    pub(crate) fail_lost: bool,
+    /// Bytes of exchanges that are over are still handed in, as a driver may.
+    pub(crate) late_inputs: bool,
+    /// Due at the same instant: the network goes first.
+    pub(crate) network_first: bool,
+    /// The answers to `initialize`.
+    pub(crate) handshake: Vec<Reply>,
+}
+
+/// What is called.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// A tool without hints.
+    Once,
+    /// The same, and the caller vouches for it.
+    Vouched,
+    /// A tool with `idempotentHint`.
+    Same,
+    /// A tool with `readOnlyHint`.
+    Pure,
+    /// `resources/read`.
+    Read,
+    /// A notification.
+    Notify,
+}
+
+/// What becomes of a POST.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// An event stream.
+    Stream,
+    /// The same, after a wait.
+    Slow(u32),
+    /// One JSON document when the work is done.
+    Json,
+    /// JSON, cut in the middle.
+    CutJson,
+    /// No connection, and the runtime's code proves it.
+    Refused,
+    /// The connection breaks before headers; was it executed?
+    CutBefore(bool),
+    /// No headers ever; was it executed?
+    NoHead(bool),
+    /// This status with this `Retry-After` (seconds), unexecuted.
+    Status(u16, Option<u8>),
+    /// 500 after executing.
+    Broken,
+    /// A JSON-RPC error in a 400.
+    ErrorIn400,
+    /// 200 `text/html`, executed.
+    WrongType,
+    /// 202 to a request, executed.
+    Accepted,
+    /// 200 JSON that is none, executed.
+    BadJson,
+}
+
+/// What becomes of a resume GET.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// As the server is.
+    Served,
+    /// The same, after a wait.
+    Slow(u32),
+    /// This status with this `Retry-After` (seconds).
+    Status(u16, Option<u8>),
+    /// 200, and ends without an event.
+    Empty,
+    /// 200, and is cut before an event.
+    CutAtOnce,
+    /// The connection breaks before headers.
+    CutBefore,
+    /// No headers ever.
+    NoHead,
+    /// 200 `text/html`.
+    WrongType,
+}
+
+/// Ids that no request can carry, or that mean something.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OddId {
+    /// Outside Latin-1: carried as UTF-8 bytes.
+    Foreign,
+    /// Clears the cursor.
+    Empty,
+    /// A control character.
+    Control,
+    /// Over `maxIdBytes`.
+    Long,
+}
+
+/// What the server's work does next, or what the network does to its body.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Note,
+    Progress,
+    Wait(u32),
+    Comment,
+    IdOnly,
+    /// A notification without an id: it is never replayed.
+    Loose,
+    /// A polite close, with this `retry`.
+    Close(Option<u32>),
+    /// A `retry` field alone.
+    Retry(u32),
+    /// The body breaks.
+    Cut,
+    /// The body breaks in the middle of the next event.
+    CutInside,
+    /// Somebody between ends the body cleanly.
+    CleanCut,
+    /// Half-open: nothing comes through any more, and nobody is told.
+    Silence,
+    /// Nothing comes through for so long, then all of it.
+    Stall(u32),
+    /// The last event again, under the same id.
+    Repeat,
+    /// An event whose JSON is broken on this wire, and whole in the store.
+    BrokenOnce,
+    /// An event whose JSON is broken.
+    Broken,
+    /// Bytes that are no event stream.
+    Noise,
+    /// An array of two notifications.
+    Array,
+    /// The store loses all it has of this stream.
+    Evict,
+    /// The server asks the client, and waits.
+    Ask,
+    Odd(OddId),
+    /// The response to a call that ended comes on this stream.
+    Stray,
+}
+
+/// How the work ends.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    Result,
+    Error,
+    /// An error whose id is null.
+    NullError,
+    /// The response is broken, in every copy.
+    Broken,
+    /// The response, and the body stays open.
+    ResultAndStay,
+    /// No response, and the body ends.
+    NoAnswer,
+    /// Nothing more ever comes but comments.
+    Heartbeats,
+    /// Nothing more ever comes.
+    Never,
+}
+
+/// One call of the user's, and what the server and the network do with it.
+#[derive(Clone, Debug)]
+pub(crate) struct CallPlan {
+    pub(crate) at: u32,
+    pub(crate) tool: Tool,
+    pub(crate) clocks: Option<Clocks>,
+    /// Its POSTs, in order; all others are `Stream`.
+    pub(crate) replies: Vec<Reply>,
+    pub(crate) steps: Vec<Step>,
+    /// Between two steps.
+    pub(crate) pace: u32,
+    pub(crate) last: Last,
+    /// Its resumes, in order; all others are `Served`.
+    pub(crate) resumes: Vec<Resume>,
+    /// The last reply and the last resume repeat for ever; faults strike every execution, not only the first.
+    pub(crate) stubborn: bool,
+    pub(crate) cancel: Option<u32>,
+    /// The user answers questions after so long, or never.
+    pub(crate) answers: Option<u32>,
+}
+
+/// What befalls the whole.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Incident {
+    /// The server forgets the session.
+    SessionDies(Bodies),
+    /// The module traps: the client is dropped, its calls are settled by the wrapper, the next calls get another.
+    Trap,
+    /// No network for so long; what is open breaks, or falls silent.
+    Outage(u32, Broken),
+    /// A wake-up that nobody asked for.
+    Wake,
+    /// `notifications/tools/list_changed` on every open body.
+    ListChanged,
+    /// The user closes.
+    Close,
+}
+
+/// What becomes of the open bodies of a session that dies.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bodies {
+    Cut,
+    End,
+    /// They go on.
+    Stay,
+}
+
+/// What becomes of open bodies in an outage.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    Cut,
+    Silent,
+}
+
+impl Step {
+    /// Whether it is a fault: those strike the first execution only, unless the plan is stubborn.
+    pub(crate) fn is_fault(self) -> bool {
+        !matches!(
+            self,
+            Self::Note
+                | Self::Progress
+                | Self::Wait(_)
+                | Self::Comment
+                | Self::IdOnly
+                | Self::Loose
+                | Self::Array
+                | Self::Ask
+        )
+    }
+}
+
+pub(crate) fn schedules() -> impl Strategy<Value = Schedule> {
+    let calls = prop_oneof![
+        12 => prop::collection::vec(call(), 1..6),
+        1 => prop::collection::vec(call(), 6..24),
+    ];
+    let incidents = prop::collection::vec((0..40_000u32, incident()), 0..3);
+    (any::<u64>(), server(), client(), calls, incidents)
+        .prop_map(|(seed, server, client, calls, incidents)| Schedule { seed, server, client, calls, incidents })
+}
+
+fn server() -> impl Strategy<Value = ServerPlan> {
+    let ids = prop_oneof![3 => Just(Ids::PerStream), 1 => Just(Ids::Global), 1 => Just(Ids::Uuid)];
+    let keep = prop_oneof![4 => Just(None), 1 => (1..6u8).prop_map(Some)];
+    let unknown = prop_oneof![
+        3 => Just(Unknown::Refuse(404)),
+        1 => Just(Unknown::Refuse(400)),
+        1 => Just(Unknown::Refuse(410)),
+        3 => Just(Unknown::Skip),
+    ];
+    let held = prop_oneof![2 => Just(Held::Move), 2 => Just(Held::Conflict), 1 => Just(Held::ReplayAndEnd)];
+    let notice = prop_oneof![4 => 0..300u32, 1 => 300..90_000u32];
+    let lost = prop_oneof![
+        4 => Just(Lost::NotFound),
+        1 => Just(Lost::Gone),
+        1 => Just(Lost::MarkedCode),
+        1 => Just(Lost::MarkedWord),
+    ];
+    let grace = prop_oneof![9 => Just(None), 1 => (1_000..30_000u32).prop_map(Some)];
+    let prime = prop_oneof![1 => Just(Prime::Data), 1 => Just(Prime::IdOnly), 2 => Just(Prime::No)];
+    let overlap = prop_oneof![3 => Just(0u8), 1 => 1..4u8];
+    let ping = prop_oneof![8 => Just(Ping::Answered), 1 => Just(Ping::Silent), 1 => Just(Ping::Broken)];
+    let delete = prop_oneof![4 => Just(Some(200)), 1 => Just(Some(405)), 1 => Just(None)];
+    let flags = (any::<bool>(), any::<bool>(), delete);
+    ((ids, keep, unknown, held, notice), (lost, grace, prime, overlap, ping), flags).prop_map(|(a, b, c)| {
+        let ((ids, keep, unknown, held, notice), (lost, grace, prime, overlap, ping)) = (a, b);
+        let (heeds_cancel, result_ids, delete) = c;
+        ServerPlan {
+            ids,
+            keep,
+            unknown,
+            held,
+            notice,
+            lost,
+            grace,
+            prime,
+            overlap,
+            ping,
+            heeds_cancel,
+            result_ids,
+            delete,
+        }
+    })
+}
+
+fn clocks() -> impl Strategy<Value = Clocks> {
+    prop_oneof![3 => Just(Clocks::Default), 2 => Just(Clocks::Brisk), 1 => Just(Clocks::Tight)]
+}
+
+fn client() -> impl Strategy<Value = ClientPlan> {
+    let concurrent = prop_oneof![3 => Just(32u8), 1 => 2..6u8];
+    let handshake = prop_oneof![24 => Just(Vec::new()), 1 => prop::collection::vec(reply(), 1..3)];
+    let flags = (prop::bool::weighted(0.7), prop::bool::weighted(0.1), any::<bool>(), any::<bool>());
+    (concurrent, clocks(), flags, handshake).prop_map(|(max_concurrent, clocks, flags, handshake)| {
+        let (lists, fail_lost, late_inputs, network_first) = flags;
+        ClientPlan { max_concurrent, clocks, lists, fail_lost, late_inputs, network_first, handshake }
+    })
+}
+
+fn call() -> impl Strategy<Value = CallPlan> {
+    let at = prop_oneof![3 => 0..1_000u32, 1 => 1_000..40_000u32];
+    let tool = prop_oneof![
+        8 => Just(Tool::Once),
+        4 => Just(Tool::Vouched),
+        2 => Just(Tool::Same),
+        2 => Just(Tool::Pure),
+        2 => Just(Tool::Read),
+        1 => Just(Tool::Notify),
+    ];
+    let own_clocks = prop::option::weighted(0.15, clocks());
+    let replies = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(reply(), 1..3)];
+    let steps = prop::collection::vec(step(), 0..10);
+    let pace = prop_oneof![3 => 1..200u32, 1 => 200..5_000u32];
+    let resumes = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(resume(), 1..5)];
+    let stubborn = prop::bool::weighted(0.15);
+    let cancel = prop::option::weighted(0.12, 0..20_000u32);
+    let answers = prop::option::weighted(0.9, 1..5_000u32);
+    ((at, tool, own_clocks), (replies, steps, pace, last()), (resumes, stubborn, cancel, answers)).prop_map(
+        |((at, tool, clocks), (replies, steps, pace, last), (resumes, stubborn, cancel, answers))| CallPlan {
+            at,
+            tool,
+            clocks,
+            replies,
+            steps,
+            pace,
+            last,
+            resumes,
+            stubborn,
+            cancel,
+            answers,
+        },
+    )
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    let status = prop::sample::select(vec![401, 403, 404, 405, 406, 408, 410, 415, 422, 429, 500, 503]);
+    prop_oneof![
+        2 => Just(Reply::Stream),
+        2 => (1..10_000u32).prop_map(Reply::Slow),
+        3 => Just(Reply::Json),
+        1 => Just(Reply::CutJson),
+        2 => Just(Reply::Refused),
+        3 => any::<bool>().prop_map(Reply::CutBefore),
+        1 => any::<bool>().prop_map(Reply::NoHead),
+        3 => (status, prop::option::weighted(0.4, 0..20u8)).prop_map(|(s, after)| Reply::Status(s, after)),
+        1 => Just(Reply::Broken),
+        1 => Just(Reply::ErrorIn400),
+        1 => Just(Reply::WrongType),
+        1 => Just(Reply::Accepted),
+        1 => Just(Reply::BadJson),
+    ]
+}
+
+fn resume() -> impl Strategy<Value = Resume> {
+    let passing = prop::sample::select(vec![408, 409, 425, 429, 500, 502, 503]);
+    let final_ones = prop::sample::select(vec![400, 401, 403, 404, 405, 406, 410, 501]);
+    let after = || prop::option::weighted(0.4, 0..20u8);
+    prop_oneof![
+        3 => Just(Resume::Served),
+        1 => (1..10_000u32).prop_map(Resume::Slow),
+        3 => (passing, after()).prop_map(|(status, after)| Resume::Status(status, after)),
+        2 => (final_ones, after()).prop_map(|(status, after)| Resume::Status(status, after)),
+        2 => Just(Resume::Empty),
+        2 => Just(Resume::CutAtOnce),
+        2 => Just(Resume::CutBefore),
+        1 => Just(Resume::NoHead),
+        1 => Just(Resume::WrongType),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let retry = || prop_oneof![2 => Just(1u32), 4 => 100..3_000u32, 1 => 3_000..60_000u32, 1 => Just(86_400_000)];
+    let odd = prop::sample::select(vec![OddId::Foreign, OddId::Empty, OddId::Control, OddId::Long]);
+    prop_oneof![
+        10 => Just(Step::Note),
+        5 => Just(Step::Progress),
+        2 => prop_oneof![4 => 1..5_000u32, 1 => 5_000..80_000u32].prop_map(Step::Wait),
+        1 => Just(Step::Comment),
+        1 => Just(Step::IdOnly),
+        1 => Just(Step::Loose),
+        3 => prop::option::weighted(0.7, retry()).prop_map(Step::Close),
+        1 => retry().prop_map(Step::Retry),
+        4 => Just(Step::Cut),
+        2 => Just(Step::CutInside),
+        1 => Just(Step::CleanCut),
+        2 => Just(Step::Silence),
+        1 => (1..90_000u32).prop_map(Step::Stall),
+        2 => Just(Step::Repeat),
+        1 => Just(Step::BrokenOnce),
+        1 => Just(Step::Noise),
+        1 => Just(Step::Array),
+        2 => Just(Step::Evict),
+        1 => Just(Step::Ask),
+        1 => odd.prop_map(Step::Odd),
+        1 => Just(Step::Stray),
+    ]
+}
+
+fn last() -> impl Strategy<Value = Last> {
+    prop_oneof![
+        24 => Just(Last::Result),
+        2 => Just(Last::Error),
+        1 => Just(Last::NullError),
+        1 => Just(Last::Broken),
+        2 => Just(Last::ResultAndStay),
+        1 => Just(Last::NoAnswer),
+        1 => Just(Last::Heartbeats),
+        2 => Just(Last::Never),
+    ]
+}
+
+fn incident() -> impl Strategy<Value = Incident> {
+    let bodies = prop::sample::select(vec![Bodies::Cut, Bodies::End, Bodies::Stay]);
+    let broken = prop::sample::select(vec![Broken::Cut, Broken::Silent]);
+    prop_oneof![
+        5 => bodies.prop_map(Incident::SessionDies),
+        4 => Just(Incident::Trap),
+        3 => (10..20_000u32, broken).prop_map(|(ms, broken)| Incident::Outage(ms, broken)),
+        1 => Just(Incident::Wake),
+        1 => Just(Incident::ListChanged),
+        1 => Just(Incident::Close),
+    ]
+}

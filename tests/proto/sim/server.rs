@@ -1,0 +1,359 @@
+//! The model server: sessions, what is posted to them, and resumes.
+
+use landfall::proto::{HttpRequest, Method, ResponseHead};
+use serde_json::Value;
+
+use super::agenda::{Rng, Time};
+use super::network::{Fate, Fault, LinkId, Stretch};
+use super::schedule::{Bodies, Held, Incident, Lost, Ping, Reply, Resume, Schedule, Unknown};
+use super::shares::{Happened, Shares};
+use super::work::Work;
+
+/// What the server wants done.
+pub(crate) enum Effect {
+    Head(LinkId, ResponseHead),
+    Write(LinkId, Stretch),
+    End(LinkId),
+    Fault(LinkId, Fault),
+    /// A work goes on after so long.
+    Step(Time, usize),
+    /// A body was lost so; the server notices it after so long.
+    Notice(Time, LinkId),
+}
+
+pub(crate) struct Session {
+    pub(crate) id: String,
+    pub(crate) alive: bool,
+    touched: Time,
+    /// Works begun in it.
+    pub(crate) works: usize,
+    /// Events numbered in it.
+    pub(crate) events: u64,
+}
+
+pub(crate) struct Server<'a> {
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) rng: Rng,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) works: Vec<Work>,
+    pub(crate) effects: Vec<Effect>,
+    /// How often each call was executed.
+    pub(crate) executed: Vec<u32>,
+    pub(crate) shares: Shares,
+}
+
+pub(crate) fn head(status: u16, content_type: &str) -> ResponseHead {
+    let content_type = (!content_type.is_empty()).then(|| content_type.to_string());
+    ResponseHead { status, content_type, ..ResponseHead::default() }
+}
+
+const SSE: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const TOOLS: &str = r#"{"tools":[{"name":"once"},{"name":"vouched","annotations":{"destructiveHint":true}},{"name":"same","annotations":{"idempotentHint":true}},{"name":"pure","annotations":{"readOnlyHint":true}}]}"#;
+
+impl<'a> Server<'a> {
+    pub(crate) fn new(schedule: &'a Schedule) -> Self {
+        Self {
+            schedule,
+            rng: Rng::new(schedule.seed ^ 0x5E7E),
+            sessions: Vec::new(),
+            works: Vec::new(),
+            effects: Vec::new(),
+            executed: vec![0; schedule.calls.len()],
+            shares: Shares::default(),
+        }
+    }
+
+    pub(crate) fn handle(&mut self, now: Time, link: LinkId, request: &HttpRequest, fate: Fate) {
+        let header = |name| request.headers.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_str());
+        let body: Value =
+            request.body.as_deref().map_or(Value::Null, |b| serde_json::from_str(b).expect("our JSON"));
+        if body["method"] == "initialize" {
+            return self.initialize(now, link, &body["id"], fate);
+        }
+        let session = self.session(now, header("mcp-session-id"));
+        if let Fate::Post(Reply::Status(status, after)) | Fate::Get(Resume::Status(status, after)) = fate {
+            return self.refuse(link, status, after);
+        }
+        let Some(session) = session else { return self.no_session(link) };
+        match request.method {
+            Method::Delete => self.delete(link, session),
+            Method::Get => match header("last-event-id") {
+                Some(cursor) => self.resume(link, session, cursor, fate),
+                None => self.refuse(link, 405, None),
+            },
+            Method::Post => self.post(link, session, &body, fate),
+        }
+    }
+
+    /// The session of this id, if it lives.
+    fn session(&mut self, now: Time, id: Option<&str>) -> Option<usize> {
+        let place = self.sessions.iter().position(|session| Some(session.id.as_str()) == id)?;
+        let attached = self.works.iter().any(|work| work.session == place && work.attached.is_some());
+        let session = &mut self.sessions[place];
+        let grace = self.schedule.server.grace.map(|ms| u64::from(ms) * 1_000);
+        if session.alive && !attached && grace.is_some_and(|grace| now - session.touched > grace) {
+            self.kill(place, Bodies::Cut);
+        }
+        let session = &mut self.sessions[place];
+        session.touched = now;
+        session.alive.then_some(place)
+    }
+
+    pub(crate) fn is_alive(&self, id: &str) -> bool {
+        self.sessions.iter().any(|session| session.id == id && session.alive)
+    }
+
+    fn kill(&mut self, place: usize, bodies: Bodies) {
+        self.sessions[place].alive = false;
+        self.shares.happened(Happened::SessionDeath);
+        for work in self.works.iter_mut().filter(|work| work.session == place) {
+            if bodies == Bodies::Stay {
+                continue;
+            }
+            work.stopped = true;
+            if let Some(link) = work.attached.take() {
+                self.effects.push(match bodies {
+                    Bodies::Cut => Effect::Fault(link, Fault::Cut),
+                    _ => Effect::End(link),
+                });
+            }
+        }
+    }
+
+    pub(crate) fn incident(&mut self, incident: Incident) {
+        match incident {
+            Incident::SessionDies(bodies) => {
+                if let Some(place) = self.sessions.iter().rposition(|session| session.alive) {
+                    self.kill(place, bodies);
+                }
+            }
+            Incident::ListChanged => {
+                let text = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
+                let links: Vec<_> = self.works.iter().filter_map(|work| work.attached).collect();
+                self.effects.extend(links.into_iter().map(|link| Effect::Write(link, Stretch::text(text))));
+            }
+            _ => {}
+        }
+    }
+
+    /// The server sees that nobody reads this body.
+    pub(crate) fn noticed(&mut self, now: Time, link: LinkId) {
+        for work in self.works.iter_mut().filter(|work| work.attached == Some(link)) {
+            work.attached = None;
+            self.sessions[work.session].touched = now;
+        }
+    }
+
+    pub(crate) fn answer(&mut self, link: LinkId, head: ResponseHead, body: &str) {
+        self.effects.push(Effect::Head(link, head));
+        if !body.is_empty() {
+            self.effects.push(Effect::Write(link, Stretch::text(body)));
+        }
+        self.effects.push(Effect::End(link));
+    }
+
+    fn refuse(&mut self, link: LinkId, status: u16, after: Option<u8>) {
+        let retry_after = after.map(|seconds| seconds.to_string());
+        self.answer(link, ResponseHead { retry_after, ..head(status, "text/plain") }, "no");
+    }
+
+    fn no_session(&mut self, link: LinkId) {
+        let code = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}"#;
+        match self.schedule.server.lost {
+            Lost::NotFound => self.answer(link, head(404, "text/plain"), "not found"),
+            Lost::Gone => self.answer(link, head(410, ""), ""),
+            Lost::MarkedCode => self.answer(link, head(400, JSON), code),
+            Lost::MarkedWord => self.answer(link, head(400, "text/plain"), "unknown session"),
+        }
+    }
+
+    fn initialize(&mut self, now: Time, link: LinkId, id: &Value, fate: Fate) {
+        let Fate::Post(reply) = fate else { return };
+        if let Reply::Status(status, after) = reply {
+            return self.refuse(link, status, after);
+        }
+        let session_id = format!("s{}", self.sessions.len() + 1);
+        self.sessions.push(Session { id: session_id, alive: true, touched: now, works: 0, events: 0 });
+        let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"model","version":"1"}}"#;
+        let session_id = self.sessions.last().map(|session| session.id.clone());
+        self.reply(link, reply, id, result, session_id);
+    }
+
+    /// Answers a request that has no events.
+    fn reply(&mut self, link: LinkId, reply: Reply, id: &Value, result: &str, session_id: Option<String>) {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        let event = format!("data: {text}\n\n");
+        let error = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#);
+        let with = |head: ResponseHead| ResponseHead { session_id, ..head };
+        match reply {
+            Reply::Slow(ms) => {
+                self.effects.push(Effect::Fault(link, Fault::Stall(ms)));
+                self.answer(link, with(head(200, JSON)), &text);
+            }
+            Reply::Stream => self.answer(link, with(head(200, SSE)), &event),
+            Reply::Json => self.answer(link, with(head(200, JSON)), &text),
+            Reply::CutJson => {
+                self.effects.push(Effect::Head(link, with(head(200, JSON))));
+                self.effects.push(Effect::Write(link, Stretch::text(&text[..text.len() / 2])));
+                self.lose(link, Fault::Cut);
+            }
+            Reply::CutBefore(_) => self.lose(link, Fault::Cut),
+            Reply::NoHead(_) | Reply::Refused => {}
+            Reply::Status(status, after) => self.refuse(link, status, after),
+            Reply::Broken => self.answer(link, head(500, ""), ""),
+            Reply::ErrorIn400 => self.answer(link, head(400, JSON), &error),
+            Reply::WrongType => self.answer(link, head(200, "text/html"), "<p>hello</p>"),
+            Reply::Accepted => self.answer(link, head(202, ""), ""),
+            Reply::BadJson => self.answer(link, head(200, JSON), "{\"jsonrpc\":\"2.0\",\"id\":"),
+        }
+    }
+
+    fn post(&mut self, link: LinkId, session: usize, body: &Value, fate: Fate) {
+        let id = &body["id"];
+        let accepted = |server: &mut Self| server.answer(link, head(202, ""), "");
+        match body["method"].as_str() {
+            None => {
+                self.answered(id);
+                accepted(self);
+            }
+            Some("notifications/cancelled") => {
+                self.cancelled(&body["params"]["requestId"]);
+                accepted(self);
+            }
+            Some("ping") => match self.schedule.server.ping {
+                Ping::Answered => self.reply(link, Reply::Json, id, "{}", None),
+                Ping::Silent => {}
+                Ping::Broken => self.refuse(link, 500, None),
+            },
+            Some("tools/list") => self.reply(link, Reply::Json, id, TOOLS, None),
+            Some(_) if id.is_null() => match fate {
+                Fate::Post(Reply::Stream) | Fate::Plain => accepted(self),
+                Fate::Post(reply) => self.reply(link, reply, id, "{}", None),
+                Fate::Get(_) => {}
+            },
+            Some(_) => {
+                let Fate::Post(reply) = fate else { return };
+                self.execute(link, session, body, reply);
+            }
+        }
+    }
+
+    /// A call: its work begins, however the answer travels.
+    fn execute(&mut self, link: LinkId, session: usize, body: &Value, reply: Reply) {
+        let id = &body["id"];
+        if reply == Reply::ErrorIn400 {
+            return self.reply(link, reply, id, "{}", None);
+        }
+        let params = &body["params"];
+        let call = params["arguments"]["k"].as_u64().or(params["k"].as_u64()).expect("our argument");
+        let work = self.begin(call as usize, session, id, &params["_meta"]["progressToken"]);
+        match reply {
+            Reply::Stream | Reply::Slow(_) => {
+                if let Reply::Slow(ms) = reply {
+                    self.effects.push(Effect::Fault(link, Fault::Stall(ms)));
+                }
+                self.effects.push(Effect::Head(link, head(200, SSE)));
+                self.works[work].attached = Some(link);
+                self.prime(work);
+            }
+            Reply::Json | Reply::CutJson => {
+                self.works[work].attached = Some(link);
+                self.works[work].json = Some(reply);
+            }
+            other => self.reply(link, other, id, "{}", None),
+        }
+    }
+
+    pub(crate) fn finish_json(&mut self, link: LinkId, reply: Reply, text: &str) {
+        match reply {
+            Reply::Json => self.answer(link, head(200, JSON), text),
+            _ => {
+                self.effects.push(Effect::Head(link, head(200, JSON)));
+                self.effects.push(Effect::Write(link, Stretch::text(&text[..text.len() / 2])));
+                self.lose(link, Fault::Cut);
+            }
+        }
+    }
+
+    /// The network takes a body away; the server notices later.
+    pub(crate) fn lose(&mut self, link: LinkId, fault: Fault) {
+        self.shares.happened(match fault {
+            Fault::Silence | Fault::Stall(_) => Happened::HalfOpen,
+            _ => Happened::Cut,
+        });
+        self.effects.push(Effect::Fault(link, fault));
+        self.effects.push(Effect::Notice(u64::from(self.schedule.server.notice) * 1_000, link));
+    }
+
+    fn delete(&mut self, link: LinkId, session: usize) {
+        self.sessions[session].alive = false;
+        if let Some(status) = self.schedule.server.delete {
+            self.answer(link, head(status, ""), "");
+        }
+    }
+
+    fn resume(&mut self, link: LinkId, session: usize, cursor: &str, fate: Fate) {
+        match fate {
+            Fate::Get(Resume::Slow(ms)) => self.effects.push(Effect::Fault(link, Fault::Stall(ms))),
+            Fate::Get(Resume::Empty) => return self.answer(link, head(200, SSE), ""),
+            Fate::Get(Resume::CutAtOnce) => {
+                self.effects.push(Effect::Head(link, head(200, SSE)));
+                self.shares.happened(Happened::Cut);
+                return self.effects.push(Effect::Fault(link, Fault::Cut));
+            }
+            Fate::Get(Resume::WrongType) => return self.answer(link, head(200, "text/html"), "<p>hello</p>"),
+            _ => {}
+        }
+        let Some((work, place)) = self.find(session, cursor) else {
+            self.shares.happened(Happened::RefusedResume);
+            return self.refuse(link, 404, None);
+        };
+        self.serve(link, work, place);
+    }
+
+    /// The event a cursor names: its work and its place there.
+    pub(crate) fn find(&self, session: usize, cursor: &str) -> Option<(usize, usize)> {
+        let works = self.works.iter().enumerate().filter(|(_, work)| work.session == session);
+        works.rev().find_map(|(number, work)| {
+            let place = work.events.iter().rposition(|event| event.id.as_deref() == Some(cursor));
+            Some((number, place?))
+        })
+    }
+
+    fn serve(&mut self, link: LinkId, work: usize, place: usize) {
+        let plan = &self.schedule.server;
+        let kept_from = self.works[work].kept_from;
+        let mut from = place + 1;
+        if place < kept_from {
+            self.shares.happened(Happened::EvictedCursor);
+            if let Unknown::Refuse(status) = plan.unknown {
+                self.shares.happened(Happened::RefusedResume);
+                return self.refuse(link, status, None);
+            }
+            if kept_from > from {
+                self.works[work].skipped.push(from..kept_from);
+            }
+            from = kept_from;
+        }
+        let from = from.saturating_sub(plan.overlap.into()).max(kept_from);
+        let old = self.works[work].attached;
+        match plan.held {
+            Held::Conflict if old.is_some() => {
+                self.shares.happened(Happened::Conflict);
+                return self.refuse(link, 409, None);
+            }
+            Held::Move => self.effects.extend(old.map(Effect::End)),
+            Held::ReplayAndEnd | Held::Conflict => {}
+        }
+        self.effects.push(Effect::Head(link, head(200, SSE)));
+        let stretch = self.replay(work, from, place, link);
+        self.effects.push(Effect::Write(link, stretch));
+        let work = &mut self.works[work];
+        if (plan.held == Held::ReplayAndEnd && old.is_some()) || work.finished || work.stopped {
+            self.effects.push(Effect::End(link));
+        } else {
+            work.attached = Some(link);
+        }
+    }
+}

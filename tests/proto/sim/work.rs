@@ -1,0 +1,420 @@
+//! What a call makes the server do: its steps, its events, and the store they are kept in.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::network::{Fault, LinkId, Mark, Stretch};
+use super::schedule::{Ids, Last, OddId, Prime, Reply, Step};
+use super::server::{Effect, Server};
+use super::shares::Happened;
+
+/// How an event's id can be used.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IdUse {
+    Cursor,
+    Clears,
+    Unusable,
+}
+
+/// An event in the store.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    /// As a header value; what no header can carry is kept as it is.
+    pub(crate) id: Option<String>,
+    pub(crate) id_use: IdUse,
+    block: String,
+    /// The texts of its notifications: unique in the run.
+    pub(crate) texts: Vec<String>,
+    pub(crate) is_response: bool,
+    /// Every copy is broken.
+    broken: bool,
+    /// Its copy on the body it was made for is broken.
+    pub(crate) broken_once: bool,
+    /// The body it was made for.
+    pub(crate) first: Option<LinkId>,
+}
+
+/// One execution of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) call: usize,
+    /// 0 for the first execution.
+    pub(crate) nth: u32,
+    /// The request's id, as JSON text.
+    pub(crate) id: String,
+    token: Value,
+    pub(crate) session: usize,
+    /// Its number in the session.
+    number: usize,
+    pub(crate) events: Vec<Stored>,
+    /// What comes before was evicted.
+    pub(crate) kept_from: usize,
+    /// What a resume did not replay, and did not say so.
+    pub(crate) skipped: Vec<Range<usize>>,
+    /// The body that new events go to.
+    pub(crate) attached: Option<LinkId>,
+    pub(crate) json: Option<Reply>,
+    next: usize,
+    progress: u32,
+    texts: u32,
+    asking: bool,
+    /// The client said that it no longer waits.
+    cancelled: bool,
+    pub(crate) finished: bool,
+    pub(crate) stopped: bool,
+}
+
+/// An event in the making.
+#[derive(Default)]
+struct Draft {
+    data: Option<String>,
+    texts: Vec<String>,
+    odd: Option<OddId>,
+    is_response: bool,
+    broken: bool,
+    broken_once: bool,
+}
+
+impl Server<'_> {
+    pub(crate) fn begin(&mut self, call: usize, session: usize, id: &Value, token: &Value) -> usize {
+        let nth = self.executed[call];
+        self.executed[call] += 1;
+        let number = self.sessions[session].works;
+        self.sessions[session].works += 1;
+        self.works.push(Work {
+            call,
+            nth,
+            id: id.to_string(),
+            token: token.clone(),
+            session,
+            number,
+            events: Vec::new(),
+            kept_from: 0,
+            skipped: Vec::new(),
+            attached: None,
+            json: None,
+            next: 0,
+            progress: 0,
+            texts: 0,
+            asking: false,
+            cancelled: false,
+            finished: false,
+            stopped: false,
+        });
+        self.go_on(self.works.len() - 1, 0);
+        self.works.len() - 1
+    }
+
+    fn go_on(&mut self, work: usize, more_ms: u32) {
+        let pace = u64::from(self.schedule.calls[self.works[work].call].pace);
+        let wait = pace * (500 + self.rng.below(1_000)) + u64::from(more_ms) * 1_000;
+        self.effects.push(Effect::Step(wait, work));
+    }
+
+    pub(crate) fn prime(&mut self, work: usize) {
+        match self.schedule.server.prime {
+            Prime::No => {}
+            Prime::Data => self.emit(work, Draft { data: Some(String::new()), ..Draft::default() }),
+            Prime::IdOnly => self.emit(work, Draft::default()),
+        }
+    }
+
+    pub(crate) fn step(&mut self, number: usize) {
+        let work = &mut self.works[number];
+        if work.finished || work.stopped || work.asking {
+            return;
+        }
+        let plan = &self.schedule.calls[work.call];
+        let Some(&step) = plan.steps.get(work.next) else { return self.last(number, plan.last) };
+        work.next += 1;
+        let strikes = work.nth == 0 || plan.stubborn || !step.is_fault();
+        let mut more = 0;
+        match step {
+            _ if !strikes => {}
+            Step::Wait(ms) => more = ms,
+            Step::Ask if work.json.is_none() => return self.ask(number),
+            step if work.json.is_none() => self.do_step(number, step),
+            _ => {}
+        }
+        self.go_on(number, more);
+    }
+
+    fn do_step(&mut self, number: usize, step: Step) {
+        match step {
+            Step::Note => self.note(number, Draft::default(), 1),
+            Step::Array => self.note(number, Draft::default(), 2),
+            Step::Odd(odd) => self.note(number, Draft { odd: Some(odd), ..Draft::default() }, 1),
+            Step::BrokenOnce => self.note(number, Draft { broken_once: true, ..Draft::default() }, 1),
+            Step::Broken => self.note(number, Draft { broken: true, ..Draft::default() }, 1),
+            Step::Progress => self.progress(number),
+            Step::Comment => self.write(number, ": still here\n\n"),
+            Step::Noise => self.write(number, "\u{1}\u{fffd}garbage\0: ~~~\r\nidx: 9\nid\0\n\n"),
+            Step::Loose => {
+                let (json, _) = self.message(number);
+                self.write(number, &format!("data: {json}\n\n"));
+            }
+            Step::IdOnly => self.emit(number, Draft::default()),
+            Step::Retry(ms) => self.write_retry(number, ms),
+            Step::Close(retry) => self.close(number, retry),
+            Step::Cut => self.fault(number, Fault::Cut),
+            Step::CutInside => self.fault(number, Fault::CutInside),
+            Step::CleanCut => self.fault(number, Fault::CleanCut),
+            Step::Silence => self.fault(number, Fault::Silence),
+            Step::Stall(ms) => self.fault(number, Fault::Stall(ms)),
+            Step::Repeat => self.repeat(number),
+            Step::Evict => {
+                let work = &mut self.works[number];
+                if work.kept_from < work.events.len() {
+                    work.kept_from = work.events.len();
+                    self.shares.happened(Happened::Eviction);
+                }
+            }
+            Step::Stray => self.stray(number),
+            Step::Wait(_) | Step::Ask => {}
+        }
+    }
+
+    fn fault(&mut self, number: usize, fault: Fault) {
+        let Some(link) = self.works[number].attached else { return };
+        match fault {
+            // It comes through later, and the server never learns of it.
+            Fault::Stall(_) => {
+                self.shares.happened(Happened::HalfOpen);
+                self.effects.push(Effect::Fault(link, fault));
+            }
+            // The cut comes with the next event, and is noticed some time after it.
+            _ => self.lose(link, fault),
+        }
+    }
+
+    /// A notification with a text of its own.
+    fn message(&mut self, number: usize) -> (String, String) {
+        let work = &mut self.works[number];
+        let text = format!("~{}.{}.{}~", work.call, work.nth, work.texts);
+        work.texts += 1;
+        let params = format!(r#"{{"level":"info","data":"{text}"}}"#);
+        (format!(r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{params}}}"#), text)
+    }
+
+    fn note(&mut self, number: usize, draft: Draft, messages: usize) {
+        let (json, texts): (Vec<_>, Vec<_>) = (0..messages).map(|_| self.message(number)).unzip();
+        let data = if messages == 1 { json[0].clone() } else { format!("[{}]", json.join(",")) };
+        self.emit(number, Draft { data: Some(data), texts, ..draft });
+    }
+
+    fn progress(&mut self, number: usize) {
+        let work = &mut self.works[number];
+        if work.token.is_null() {
+            return self.note(number, Draft::default(), 1);
+        }
+        let text = format!("~{}.{}.{}~", work.call, work.nth, work.texts);
+        work.texts += 1;
+        work.progress += 1;
+        let params = format!(
+            r#"{{"progressToken":{},"progress":{},"message":"{text}"}}"#,
+            work.token, work.progress
+        );
+        let data = format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
+        self.emit(number, Draft { data: Some(data), texts: vec![text], ..Draft::default() });
+    }
+
+    /// Stores an event, and sends it where a body is held.
+    fn emit(&mut self, number: usize, draft: Draft) {
+        let (id, id_use) = self.event_id(number, &draft);
+        let mut block = id.as_ref().map(|id| format!("id: {id}\n")).unwrap_or_default();
+        if let Some(data) = &draft.data {
+            block += &format!("data: {}\n", if draft.broken { broken(data) } else { data });
+        }
+        block.push('\n');
+        let work = &mut self.works[number];
+        let place = work.events.len();
+        work.events.push(Stored {
+            // A header holds one byte per character.
+            id: id.map(|id| id.bytes().map(char::from).collect()),
+            id_use,
+            texts: draft.texts,
+            is_response: draft.is_response,
+            broken: draft.broken,
+            broken_once: draft.broken_once,
+            first: work.attached,
+            block,
+        });
+        if let Some(link) = work.attached {
+            let mut stretch = Stretch::default();
+            let wire = match (&draft.data, draft.broken_once) {
+                (Some(data), true) => work.events[place].block.replace(data.as_str(), broken(data)),
+                _ => work.events[place].block.clone(),
+            };
+            let broken = draft.broken || draft.broken_once;
+            stretch.push(&wire, Some(Mark::Block { work: number, place, broken }));
+            self.effects.push(Effect::Write(link, stretch));
+        }
+        self.keep(number);
+    }
+
+    fn keep(&mut self, number: usize) {
+        let work = &mut self.works[number];
+        let Some(most) = self.schedule.server.keep else { return };
+        let from = work.events.len().saturating_sub(most.into());
+        if from > work.kept_from {
+            work.kept_from = from;
+            self.shares.happened(Happened::Eviction);
+        }
+    }
+
+    fn event_id(&mut self, number: usize, draft: &Draft) -> (Option<String>, IdUse) {
+        let work = &self.works[number];
+        let session = &mut self.sessions[work.session];
+        session.events += 1;
+        let id = match self.schedule.server.ids {
+            Ids::PerStream => format!("k{}/{}", work.number, work.events.len() + 1),
+            Ids::Global => session.events.to_string(),
+            Ids::Uuid => format!("{:016x}", self.rng.next()),
+        };
+        match draft.odd {
+            _ if draft.is_response && !self.schedule.server.result_ids => (None, IdUse::Cursor),
+            None => (Some(id), IdUse::Cursor),
+            Some(OddId::Foreign) => (Some(format!("…{id}")), IdUse::Cursor),
+            Some(OddId::Empty) => (Some(String::new()), IdUse::Clears),
+            Some(OddId::Control) => (Some(format!("a\u{c}{id}")), IdUse::Unusable),
+            Some(OddId::Long) => (Some(format!("{id}{}", "x".repeat(1_100))), IdUse::Unusable),
+        }
+    }
+
+    pub(crate) fn replay(&mut self, number: usize, from: usize, cursor: usize, link: LinkId) -> Stretch {
+        let work = &mut self.works[number];
+        let mut stretch = Stretch::default();
+        for (place, event) in work.events.iter_mut().enumerate().skip(from) {
+            if place <= cursor && !event.texts.is_empty() {
+                self.shares.happened(Happened::Duplicate);
+            }
+            event.first.get_or_insert(link);
+            let mark = Mark::Block { work: number, place, broken: event.broken };
+            stretch.push(&event.block, Some(mark));
+        }
+        stretch
+    }
+
+    fn repeat(&mut self, number: usize) {
+        let work = &self.works[number];
+        let (Some(link), Some(event)) = (work.attached, work.events.last()) else { return };
+        let mut stretch = Stretch::default();
+        let mark = Mark::Block { work: number, place: work.events.len() - 1, broken: event.broken };
+        stretch.push(&event.block, Some(mark));
+        self.shares.happened(Happened::Duplicate);
+        self.effects.push(Effect::Write(link, stretch));
+    }
+
+    fn write(&mut self, number: usize, text: &str) {
+        let link = self.works[number].attached;
+        self.effects.extend(link.map(|link| Effect::Write(link, Stretch::text(text))));
+    }
+
+    fn write_retry(&mut self, number: usize, ms: u32) {
+        let Some(link) = self.works[number].attached else { return };
+        let mut stretch = Stretch::default();
+        stretch.push(&format!("retry: {ms}\n"), Some(Mark::Retry(ms)));
+        self.effects.push(Effect::Write(link, stretch));
+    }
+
+    fn close(&mut self, number: usize, retry: Option<u32>) {
+        if let Some(ms) = retry {
+            self.write_retry(number, ms);
+        }
+        if let Some(link) = self.works[number].attached.take() {
+            self.shares.happened(Happened::PoliteClose);
+            self.effects.push(Effect::End(link));
+        }
+    }
+
+    fn ask(&mut self, number: usize) {
+        self.works[number].asking = true;
+        self.shares.happened(Happened::Question);
+        let params = r#"{"message":"which?","requestedSchema":{"type":"object","properties":{}}}"#;
+        let method = "elicitation/create";
+        let data = format!(r#"{{"jsonrpc":"2.0","id":"ask-{number}","method":"{method}","params":{params}}}"#);
+        self.emit(number, Draft { data: Some(data), ..Draft::default() });
+    }
+
+    /// The client answered a question.
+    pub(crate) fn answered(&mut self, id: &Value) {
+        let number = id.as_str().and_then(|id| id.strip_prefix("ask-")).and_then(|n| n.parse().ok());
+        let Some(number) = number.filter(|n: &usize| *n < self.works.len()) else { return };
+        if std::mem::take(&mut self.works[number].asking) {
+            self.go_on(number, 0);
+        }
+    }
+
+    pub(crate) fn cancelled(&mut self, id: &Value) {
+        let id = id.to_string();
+        let Some(number) = self.works.iter().rposition(|work| work.id == id) else { return };
+        let heeds = self.schedule.server.heeds_cancel;
+        let work = &mut self.works[number];
+        work.cancelled = true;
+        if heeds && !work.finished {
+            work.stopped = true;
+            self.effects.extend(work.attached.take().map(Effect::End));
+        }
+    }
+
+    fn response(&self, number: usize, last: Last) -> String {
+        let work = &self.works[number];
+        let id = if last == Last::NullError { "null" } else { &work.id };
+        let (call, nth) = (work.call, work.nth);
+        let outcome = match last {
+            Last::Error | Last::NullError => {
+                format!(r#""error":{{"code":-32603,"message":"~{call}~","data":{{"work":{number}}}}}"#)
+            }
+            _ => format!(r#""result":{{"content":"~{call}~","nth":{nth},"work":{number}}}"#),
+        };
+        format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#)
+    }
+
+    fn last(&mut self, number: usize, last: Last) {
+        let work = &mut self.works[number];
+        let json = work.json.take();
+        match last {
+            Last::Never => return,
+            Last::Heartbeats => {
+                let beats = &mut work.texts;
+                *beats += 1;
+                if *beats < 100 {
+                    self.write(number, ": still here\n\n");
+                    self.go_on(number, 10_000);
+                }
+                return;
+            }
+            _ => work.finished = true,
+        }
+        if let Some(reply) = json {
+            let text = self.response(number, last);
+            let link = self.works[number].attached.take();
+            let Some(link) = link else { return };
+            return self.finish_json(link, reply, if last == Last::NoAnswer { "{}" } else { &text });
+        }
+        if last != Last::NoAnswer {
+            let data = self.response(number, last);
+            let broken = last == Last::Broken;
+            self.emit(number, Draft { data: Some(data), is_response: true, broken, ..Draft::default() });
+        }
+        if last != Last::ResultAndStay {
+            self.effects.extend(self.works[number].attached.take().map(Effect::End));
+        }
+    }
+
+    /// The response to a call that the client cancelled comes on the stream of another.
+    fn stray(&mut self, number: usize) {
+        let session = self.works[number].session;
+        let cancelled = |work: &super::work::Work| work.cancelled && work.session == session;
+        let Some(other) = self.works.iter().rposition(cancelled) else { return };
+        let data = self.response(other, Last::Result);
+        self.shares.happened(Happened::Stray);
+        self.write(number, &format!("data: {data}\n\n"));
+    }
+}
+
+/// The front half of a JSON text.
+fn broken(data: &str) -> &str {
+    &data[..data.len() / 2]
+}
