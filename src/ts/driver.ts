@@ -1,0 +1,161 @@
+// The boundary with the driver in Rust. `now` is always epoch milliseconds from a clock that never goes back.
+// Exports report failures as values: whatever is thrown out of one means that the instance is lost.
+
+import type { CallDiagnostics, Era, FailureReason, Outcome } from "./types.js";
+
+/** What the driver asks of the wrapper, one object per handle. None of it may throw. */
+export interface Host {
+  /** Starts one HTTP request, in a microtask of its own. `call` is the call it is for, where it is for one. */
+  open(exchange: number, url: string, init: RequestInit, call?: number): Promise<Response>;
+  /** Asks for one `poll`, later. */
+  schedule(): void;
+  /** The text of a panic, just before the trap. */
+  panicked(text: string): void;
+}
+
+/** The configuration of one handle; what is absent has its default. */
+export interface CoreConfig {
+  url: string;
+  /** 53 random bits. */
+  seed: number;
+  era: string;
+  protocolVersions?: string[];
+  /** JSON text. */
+  clientInfo: string;
+  /** JSON text. */
+  capabilities: string;
+  browser: boolean;
+  handshakeMs?: number;
+  connectMs?: number;
+  firstByteMs?: number;
+  idleMs?: number;
+  callMs?: number;
+  recoveryMs?: number;
+  deadlineMs?: number;
+  handlerMs?: number;
+  baseMs?: number;
+  maxMs?: number;
+  maxConcurrent?: number;
+  maxQueued?: number;
+  maxEventBytes?: number;
+  maxBodyBytes?: number;
+  maxIdBytes?: number;
+  /** Send the DELETE when closing. */
+  terminate: boolean;
+  /** `diagnostics: "full"`. */
+  full: boolean;
+}
+
+/** One request to make. */
+export interface CallSpec {
+  method: string;
+  /** JSON text of an object without `_meta`. */
+  params: string;
+  /** JSON text of the caller's `_meta`. */
+  meta: string;
+  tool?: string;
+  /** Ask for progress: the request id becomes the progress token. */
+  progress: boolean;
+  idempotent?: boolean;
+  connectMs?: number;
+  firstByteMs?: number;
+  idleMs?: number;
+  callMs?: number;
+  recoveryMs?: number;
+  deadlineMs?: number;
+}
+
+/** A ConfigError as a value. */
+export interface Refusal {
+  option: string;
+  message: string;
+}
+
+/** What one export brought; nothing is `undefined`. */
+export interface Batch {
+  /** A JSON array of every message that `outputs` refer to by index. */
+  messages?: string;
+  outputs: CoreOutput[];
+}
+
+/** An event of a call, or of the session where `call` is absent; its other fields are those of the public event. */
+export interface EventOutput {
+  out: "event";
+  call?: number;
+  at: number;
+  type: string;
+  /** For `message` and `progress`: the index of the notification. */
+  message?: unknown;
+  [field: string]: unknown;
+}
+
+/** A call ended without an answer. */
+export interface FailureOutput {
+  out: "settle";
+  call: number;
+  at: number;
+  type: "tool_call_failed";
+  method: string;
+  tool?: string;
+  reason: FailureReason;
+  outcome: Outcome;
+  retrySafe: boolean;
+  text: string;
+  diagnostics: CallDiagnostics;
+}
+
+/** How a call ended; exactly one per call. `accepted` is a notification's. */
+export type SettleOutput =
+  | { out: "settle"; call: number; at: number; type: "result"; message: number; httpStatus?: number }
+  | { out: "settle"; call: number; at: number; type: "accepted" }
+  | FailureOutput;
+
+/** The handshake is done; `message` is the response to it. */
+export interface ReadyOutput {
+  out: "ready";
+  era: Era;
+  protocolVersion: string;
+  sessionId?: string;
+  message: number;
+}
+
+/** A request of the server's, to be answered. */
+export interface RequestOutput {
+  out: "request";
+  call?: number;
+  at: number;
+  message: number;
+}
+
+/** Everything the core tells or asks. */
+export type CoreOutput =
+  | EventOutput
+  | SettleOutput
+  | RequestOutput
+  | ReadyOutput
+  | { out: "read"; exchange: number; on: boolean }
+  | { out: "abort"; exchange: number }
+  | { out: "closed" };
+
+/** The exports of one WebAssembly instance. Handles are its transports. */
+export interface Core {
+  create(host: Host, config: CoreConfig, now: number): number | Refusal;
+  connect(handle: number, now: number): Batch | undefined;
+  call(handle: number, now: number, spec: CallSpec): number | Refusal;
+  request_id(handle: number, call: number): string;
+  notify(handle: number, now: number, method: string, params: string): number;
+  answer(handle: number, now: number, body: string): Batch | undefined;
+  cancel(handle: number, now: number, call: number): Batch | undefined;
+  close(handle: number, now: number): Batch | undefined;
+  push(handle: number, now: number, exchange: number, bytes: Uint8Array): Batch | undefined;
+  end(handle: number, now: number, exchange: number): Batch | undefined;
+  fail(handle: number, now: number, exchange: number, message: string, code: string): Batch | undefined;
+  poll(handle: number, now: number): Batch | undefined;
+  drain(handle: number, now: number): Batch | undefined;
+  destroy(handle: number): void;
+  /** Not the core's but the factory's: timers and promises that the lost instance left behind do nothing any more. */
+  retire(): void;
+}
+
+/** Makes one instance of the module with its bindings. */
+export type CreateCore = (module: WebAssembly.Module) => Core;

@@ -1,0 +1,79 @@
+import type { CallDiagnostics, FailureReason, JsonRpcError, Outcome, ToolCallFailed } from "./types.js";
+
+/**
+ * A call that ended without an answer. Carries the fields of `event` as its own. Its `cause`, where there is one, is
+ * what was thrown.
+ */
+export class ToolCallFailedError extends Error {
+  /** The event that ended the call. Not enumerable: its fields are the error's own. */
+  declare readonly event: ToolCallFailed;
+  readonly reason: FailureReason;
+  readonly outcome: Outcome;
+  readonly retrySafe: boolean;
+  readonly requestId: string | number;
+  readonly method: string;
+  declare readonly tool?: string;
+  declare readonly taskId?: string;
+  readonly diagnostics: CallDiagnostics;
+
+  /** Made by landfall, from the event that ended a call. */
+  constructor(event: ToolCallFailed, options?: ErrorOptions) {
+    super(event.message, options);
+    nameOf(this, "ToolCallFailedError");
+    Object.defineProperty(this, "event", { value: event });
+    this.reason = event.reason;
+    this.outcome = event.outcome;
+    this.retrySafe = event.retrySafe;
+    this.requestId = event.requestId;
+    this.method = event.method;
+    if (event.tool !== undefined) this.tool = event.tool;
+    if (event.taskId !== undefined) this.taskId = event.taskId;
+    this.diagnostics = event.diagnostics;
+  }
+}
+
+/** The server's own JSON-RPC error: an answer. Its message is the server's. */
+export class ServerError extends Error {
+  /** The JSON-RPC code. */
+  readonly code: number;
+  declare readonly data?: unknown;
+  /** The HTTP status of the response that carried it, where that was no 2xx. */
+  declare readonly httpStatus?: number;
+
+  /** Made by landfall, from the `error` of a response. */
+  constructor(error: JsonRpcError, httpStatus?: number) {
+    super(error.message);
+    nameOf(this, "ServerError");
+    this.code = error.code;
+    if (error.data !== undefined) this.data = error.data;
+    if (httpStatus !== undefined) this.httpStatus = httpStatus;
+  }
+}
+
+/** Options or arguments that can't be used: they contradict each other, are out of range or not known. */
+export class ConfigError extends TypeError {
+  /** The option at fault, as in `limits.maxQueued`; clocks by their own name, as in `callMs`. */
+  readonly option: string;
+
+  /** Made by landfall; `message` names the option. */
+  constructor(option: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    nameOf(this, "ConfigError");
+    this.option = option;
+  }
+}
+
+/** Sets `name` without making it a field that a dump of the error would list. */
+function nameOf(error: Error, name: string): void {
+  Object.defineProperty(error, "name", { value: name, configurable: true, writable: true });
+}
+
+/** The text of anything thrown; Firefox throws strings when it is out of memory. */
+export function textOf(thrown: unknown): string {
+  try {
+    if (thrown instanceof Error) return thrown.message === "" ? thrown.name : thrown.message;
+    return String(thrown);
+  } catch {
+    return "something that can't be shown was thrown";
+  }
+}

@@ -1,0 +1,80 @@
+import type { CallRecord } from "./call.js";
+import type { EventOutput, FailureOutput } from "./driver.js";
+import type {
+  CallEvent,
+  FailureReason,
+  JsonRpcError,
+  Outcome,
+  SessionEvent,
+  ToolCallFailed,
+} from "./types.js";
+
+interface Parsed {
+  params?: { [name: string]: unknown };
+}
+
+/** Why a call failed, where the wrapper says so itself. */
+export interface Why {
+  reason: FailureReason;
+  outcome: Outcome;
+  message: string;
+}
+
+/** The public event of a call. A malformed progress is what it is, a message. */
+export function callEvent(output: EventOutput, requestId: string, message: unknown): CallEvent {
+  const { out: _out, call: _call, message: _index, ...fields } = output;
+  if (output.type === "progress") {
+    const { progress, total, message: text } = (message as Parsed | undefined)?.params ?? {};
+    if (typeof progress !== "number") return { ...fields, type: "message", requestId, message } as CallEvent;
+    return {
+      at: output.at,
+      requestId,
+      type: "progress",
+      progress,
+      ...(typeof total === "number" ? { total } : {}),
+      ...(typeof text === "string" ? { message: text } : {}),
+    };
+  }
+  if (output.type === "message") return { ...fields, requestId, message } as CallEvent;
+  if (output.message === undefined) return { ...fields, requestId } as CallEvent;
+  return { ...fields, requestId, message: output.message } as CallEvent;
+}
+
+/** The public event of a session. */
+export function sessionEvent(output: EventOutput, message: unknown): SessionEvent {
+  const { out: _out, message: _index, ...fields } = output;
+  return (output.type === "message" ? { ...fields, message } : fields) as SessionEvent;
+}
+
+/** The public event of a call that the core saw fail. */
+export function failureOf(output: FailureOutput, requestId: string): ToolCallFailed {
+  const { out: _out, call: _call, text, ...fields } = output;
+  return { ...fields, requestId, message: text };
+}
+
+/** A failure that the wrapper states itself, since no core can: from what it knows of the call. */
+export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFailed {
+  const { id, method, tool, idempotent } = record.origin;
+  return {
+    type: "tool_call_failed",
+    at,
+    requestId: id,
+    method,
+    ...(tool === undefined ? {} : { tool }),
+    reason: why.reason,
+    outcome: why.outcome,
+    retrySafe: why.outcome !== "unknown" || idempotent,
+    message: why.message,
+    diagnostics: record.diagnostics(at),
+  };
+}
+
+/** A JSON-RPC error with its members as the types say, whatever the server sent. */
+export function jsonRpcError(error: unknown): JsonRpcError {
+  const { code, message, data } = (error ?? {}) as { code?: unknown; message?: unknown; data?: unknown };
+  return {
+    code: typeof code === "number" ? code : -32603,
+    message: typeof message === "string" ? message : "the server answered with an error that has no message",
+    ...(data === undefined ? {} : { data }),
+  };
+}

@@ -1,0 +1,175 @@
+import { BodyPump, type BodySink, cancel } from "./body.js";
+import type { Settings } from "./config.js";
+import { textOf } from "./errors.js";
+import { observed, within } from "./promise.js";
+
+/** What the exchanges tell of bodies. */
+export interface ExchangeSink {
+  push(exchange: number, bytes: Uint8Array): void;
+  end(exchange: number): void;
+  fail(exchange: number, message: string, code: string): void;
+}
+
+interface Exchange {
+  readonly controller: AbortController;
+  pump?: BodyPump;
+}
+
+// Told like a code of the runtime's: no byte of the request has left.
+const notSent = "LANDFALL_NOT_SENT";
+
+type FetchSettings = Pick<Settings, "fetch" | "requestInit" | "headers" | "handshakeMs" | "log">;
+
+/**
+ * The HTTP exchanges of one handle: each with an AbortController of its own, so that they can all be ended from here,
+ * also when the core that asked for them is lost.
+ */
+export class Exchanges {
+  readonly #settings: FetchSettings;
+  readonly #sink: ExchangeSink;
+  readonly #open = new Map<number, Exchange>();
+  readonly #warned = new Set<string>();
+  #muted = false;
+
+  constructor(settings: FetchSettings, sink: ExchangeSink) {
+    this.#settings = settings;
+    this.#sink = sink;
+  }
+
+  /**
+   * Starts a request in a microtask of its own: a `fetch` of the user's never runs inside an export. Resolves with the
+   * head; the body is read when {@link read} says so. `callHeaders` is asked in that microtask.
+   */
+  open(
+    exchange: number,
+    url: string,
+    init: RequestInit,
+    callHeaders: () => HeadersInit | undefined,
+  ): Promise<Response> {
+    const entry: Exchange = { controller: new AbortController() };
+    this.#open.set(exchange, entry);
+    const { signal } = entry.controller;
+    return observed(
+      new Promise((resolve, reject) => {
+        // A lost instance must hear nothing: what it awaits would run code of it.
+        const refuse = (thrown: unknown) => {
+          if (!this.#muted) reject(thrown);
+        };
+        signal.addEventListener("abort", () => refuse(signal.reason), { once: true });
+        Promise.resolve()
+          .then(() => this.#send(url, init, callHeaders(), signal))
+          .then(
+            (response) => {
+              if (signal.aborted) {
+                cancel(response.body ?? null);
+                return;
+              }
+              entry.pump = new BodyPump(response.body ?? null, this.#bodySink(exchange));
+              resolve(response);
+            },
+            (thrown) => {
+              this.#forget(exchange, entry);
+              refuse(thrown);
+            },
+          );
+      }),
+    );
+  }
+
+  /** Reads the body of an exchange, or holds it. */
+  read(exchange: number, on: boolean): void {
+    const pump = this.#open.get(exchange)?.pump;
+    if (on) pump?.resume();
+    else pump?.pause();
+  }
+
+  /** Ends an exchange: its fetch is aborted, its body cancelled. */
+  abort(exchange: number): void {
+    const entry = this.#open.get(exchange);
+    if (entry === undefined) return;
+    this.#open.delete(exchange);
+    entry.pump?.stop();
+    // The reason may reach a proxy or a fetch of the user's, so it is the same for all.
+    entry.controller.abort(new DOMException("landfall ended this exchange", "AbortError"));
+  }
+
+  /** Ends all, at the end of a session. */
+  abortAll(): void {
+    for (const exchange of [...this.#open.keys()]) this.abort(exchange);
+  }
+
+  /** Ends all, and lets no promise given to the core settle any more. */
+  abandon(): void {
+    this.#muted = true;
+    this.abortAll();
+  }
+
+  async #send(
+    url: string,
+    init: RequestInit,
+    callHeaders: HeadersInit | undefined,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
+      throw new Error(textOf(thrown), { cause: { code: notSent, thrown } });
+    });
+    signal.throwIfAborted();
+    // Read now, for it may be replaced at any time, and called bare: with a receiver it is an "Illegal invocation".
+    const send = this.#settings.fetch ?? globalThis.fetch;
+    const response = await send(url, { ...this.#settings.requestInit, ...init, headers, signal });
+    if (typeof response?.status !== "number" || typeof response.headers?.get !== "function") {
+      throw new TypeError("the option fetch gave something that is no Response");
+    }
+    return response;
+  }
+
+  /** The core's headers above those of the call, above those of the session, above `requestInit`'s. */
+  async #headers(
+    own: HeadersInit | undefined,
+    callHeaders: HeadersInit | undefined,
+    signal: AbortSignal,
+  ): Promise<Headers> {
+    const { requestInit, headers: given, handshakeMs } = this.#settings;
+    const late = () => new Error(`the option headers gave none within handshakeMs (${handshakeMs} ms)`);
+    const asked = typeof given === "function" ? await within(handshakeMs, given, late, signal) : given;
+    const merged = new Headers();
+    for (const layer of [requestInit.headers, asked, callHeaders]) {
+      if (layer !== undefined && layer !== null) this.#merge(merged, new Headers(layer));
+    }
+    for (const [name, value] of new Headers(own)) merged.set(name, value);
+    return merged;
+  }
+
+  #merge(into: Headers, layer: Headers): void {
+    for (const [name, value] of layer) {
+      if (!isReserved(name)) {
+        into.set(name, value);
+      } else if (!this.#warned.has(name)) {
+        this.#warned.add(name);
+        this.#settings.log.write("warn", `the header ${name} is landfall's own: the one given is left out`);
+      }
+    }
+  }
+
+  #bodySink(exchange: number): BodySink {
+    return {
+      push: (bytes) => this.#sink.push(exchange, bytes),
+      end: () => {
+        this.#open.delete(exchange);
+        this.#sink.end(exchange);
+      },
+      fail: (message, code) => {
+        this.#open.delete(exchange);
+        this.#sink.fail(exchange, message, code);
+      },
+    };
+  }
+
+  #forget(exchange: number, entry: Exchange): void {
+    if (this.#open.get(exchange) === entry) this.#open.delete(exchange);
+  }
+}
+
+function isReserved(name: string): boolean {
+  return name === "accept" || name === "content-type" || name === "last-event-id" || name.startsWith("mcp-");
+}

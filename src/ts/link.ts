@@ -1,0 +1,155 @@
+import type { Settings } from "./config.js";
+import type { Batch, Core, CoreOutput, Host, Refusal } from "./driver.js";
+import { ConfigError } from "./errors.js";
+import { Exchanges } from "./fetch.js";
+import type { Instance, Seat } from "./instance.js";
+
+/** What a core told, with the JSON-RPC message it refers to. `lost` is the wrapper's own word, and the last one. */
+export interface Told {
+  output: Exclude<CoreOutput, { exchange: number }> | { out: "lost"; text: string };
+  message?: unknown;
+}
+
+/** Who hears what a core tells. Always called outside of exports, and may call back in. May not throw. */
+export interface Listener {
+  told(told: Told): void;
+  /** The headers that the caller wants on the requests of a call. */
+  headersOf(call: number): HeadersInit | undefined;
+}
+
+/**
+ * One handle in an instance with its exchanges: every way in and out of the core passes here. What the core asks of the
+ * network is done at once; what it tells is queued and handed on in order, after the export has returned.
+ */
+export class Link {
+  readonly #instance: Instance;
+  readonly #clock: () => number;
+  readonly #listener: Listener;
+  readonly #exchanges: Exchanges;
+  readonly #seat: Seat;
+  readonly #queue: Told[] = [];
+  #handle = -1;
+  #over = false;
+  #telling = false;
+
+  /** Takes a seat in the instance. Throws {@link ConfigError} where the core refuses the configuration. */
+  constructor(instance: Instance, settings: Settings, clock: () => number, listener: Listener) {
+    this.#instance = instance;
+    this.#clock = clock;
+    this.#listener = listener;
+    this.#exchanges = new Exchanges(settings, {
+      push: (exchange, bytes) => this.#enter((core, handle, now) => core.push(handle, now, exchange, bytes)),
+      end: (exchange) => this.#enter((core, handle, now) => core.end(handle, now, exchange)),
+      fail: (exchange, message, code) =>
+        this.#enter((core, handle, now) => core.fail(handle, now, exchange, message, code)),
+    });
+    this.#seat = { lost: (text) => this.#lost(text) };
+    instance.join(this.#seat);
+    const made = instance.enter((core) => core.create(this.#host(), settings.core(), clock()));
+    if (typeof made === "number") this.#handle = made;
+    else if (made !== undefined) this.#refused(made);
+  }
+
+  /** No way in any more: the instance was lost, or the handle destroyed. */
+  get isOver(): boolean {
+    return this.#over;
+  }
+
+  /**
+   * Runs an export for the caller of a public function: what it tells comes in a microtask, never before that function
+   * has returned.
+   */
+  run(use: (core: Core, handle: number, now: number) => Batch | undefined): void {
+    const batch = this.ask(use);
+    if (batch === undefined) return;
+    this.#take(batch);
+    queueMicrotask(() => this.#tell());
+  }
+
+  /** Runs an export that answers at once; `undefined` where the instance is lost. */
+  ask<T>(use: (core: Core, handle: number, now: number) => T): T | undefined {
+    if (this.#over) return undefined;
+    return this.#instance.enter((core) => use(core, this.#handle, this.#clock()));
+  }
+
+  /** Ends it: exchanges are aborted, the handle is destroyed, nothing more is told. Never from inside an export. */
+  destroy(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#queue.length = 0;
+    this.#exchanges.abortAll();
+    this.#instance.leave(this.#seat);
+    this.#instance.enter((core) => core.destroy(this.#handle));
+  }
+
+  /** Runs an export on behalf of the network or a timer: what it tells is told in this turn. */
+  #enter(use: (core: Core, handle: number, now: number) => Batch | undefined): void {
+    const batch = this.ask(use);
+    if (batch === undefined) return;
+    this.#take(batch);
+    this.#tell();
+  }
+
+  #host(): Host {
+    return {
+      open: (exchange, url, init, call) => {
+        const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
+        return this.#exchanges.open(exchange, url, init, headers);
+      },
+      schedule: () => queueMicrotask(() => this.#enter((core, handle, now) => core.poll(handle, now))),
+      panicked: (text) => this.#instance.panicked(text),
+    };
+  }
+
+  #refused(refusal: Refusal): never {
+    this.#over = true;
+    this.#instance.leave(this.#seat);
+    throw new ConfigError(refusal.option, refusal.message);
+  }
+
+  #lost(text: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#exchanges.abandon();
+    this.#queue.push({ output: { out: "lost", text } });
+    // It may be a caller's own export that trapped: his function returns first.
+    queueMicrotask(() => this.#tell());
+  }
+
+  /** Does what a batch asks of the network and queues what it tells. */
+  #take(batch: Batch): void {
+    const messages = parse(batch.messages);
+    for (const output of batch.outputs) {
+      if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
+      else if (output.out === "abort") this.#exchanges.abort(output.exchange);
+      else this.#queue.push(withMessage(output, messages));
+    }
+  }
+
+  /** Hands the queue on. A listener that calls back in adds to it and does not start a second round. */
+  #tell(): void {
+    if (this.#telling) return;
+    this.#telling = true;
+    try {
+      for (let told = this.#queue.shift(); told !== undefined; told = this.#queue.shift())
+        this.#listener.told(told);
+    } finally {
+      this.#telling = false;
+    }
+  }
+}
+
+/** The core has proved that each message is JSON; an engine may still refuse what is nested too deep. */
+function parse(text: string | undefined): unknown[] {
+  if (text === undefined) return [];
+  try {
+    return JSON.parse(text) as unknown[];
+  } catch {
+    return [];
+  }
+}
+
+function withMessage(output: Exclude<CoreOutput, { exchange: number }>, messages: unknown[]): Told {
+  const index = "message" in output ? output.message : undefined;
+  return { output, message: typeof index === "number" ? messages[index] : undefined };
+}

@@ -1,0 +1,61 @@
+const nothing = () => {};
+
+/** The same promise, with a rejection of it noted: left alone it ends no process. */
+export function observed<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(nothing);
+  return promise;
+}
+
+/** Starts something that may throw or reject, and is not waited for. */
+export function ignored(start: () => unknown): void {
+  try {
+    Promise.resolve(start()).catch(nothing);
+  } catch {
+    // Asked for as a courtesy: its failure changes nothing.
+  }
+}
+
+/** The longest wait that `setTimeout` takes; a longer one would fire at once. */
+const longest = 2 ** 31 - 1;
+
+/**
+ * What `start` gives, or a rejection with `late()` after `ms`, or with the signal's reason. The timer outlives neither the
+ * answer nor the abort.
+ */
+export function within<T>(
+  ms: number,
+  start: () => T | Promise<T>,
+  late: () => Error,
+  signal?: AbortSignal,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let given: T | Promise<T>;
+    try {
+      given = start();
+    } catch (thrown) {
+      reject(thrown);
+      return;
+    }
+    if (!isThenable(given)) {
+      resolve(given);
+      return;
+    }
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => reject(late()), Math.min(ms, longest));
+    signal?.addEventListener("abort", onAbort, { once: true });
+    Promise.resolve(given)
+      .finally(() => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+      })
+      .then(resolve, reject);
+  });
+}
+
+/** Whether it is to be waited for. */
+export function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
+}

@@ -1,0 +1,78 @@
+import type { Settings } from "./config.js";
+import { textOf } from "./errors.js";
+
+interface ServerRequest {
+  id: string | number;
+  method: string;
+  params?: unknown;
+}
+
+/** Requests of the server's on one link: each runs `onRequest` and gives one response, unless it was cancelled. */
+export class ServerRequests {
+  readonly #settings: Pick<Settings, "onRequest" | "log">;
+  readonly #answer: (body: string) => void;
+  readonly #running = new Map<string | number, AbortController>();
+
+  constructor(settings: Pick<Settings, "onRequest" | "log">, answer: (body: string) => void) {
+    this.#settings = settings;
+    this.#answer = answer;
+  }
+
+  /** Takes a request. Called outside of exports; the handler may call back in. */
+  take(message: object): void {
+    const { id, method, params } = message as ServerRequest;
+    const { onRequest } = this.#settings;
+    if (onRequest === undefined) {
+      this.#send(id, { error: { code: -32601, message: "Method not found" } });
+      return;
+    }
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    const request = { method, signal: controller.signal, ...(params === undefined ? {} : { params }) };
+    Promise.resolve()
+      .then(() => onRequest(request))
+      .then(
+        (result) => this.#finish(id, controller, { result: result ?? {} }),
+        (thrown) => {
+          this.#settings.log.threw("onRequest", thrown);
+          this.#finish(id, controller, { error: { code: -32603, message: textOf(thrown) } });
+        },
+      );
+  }
+
+  /** Hears every message of the server's: a `notifications/cancelled` ends the request it names. */
+  hear(message: object): void {
+    const { method, params } = message as { method?: unknown; params?: { requestId?: unknown } };
+    if (method === "notifications/cancelled") this.#abort(params?.requestId as string | number);
+  }
+
+  /** Ends all, at the end of the link: nothing is answered any more. */
+  abortAll(): void {
+    for (const id of [...this.#running.keys()]) this.#abort(id);
+  }
+
+  #abort(id: string | number): void {
+    const controller = this.#running.get(id);
+    this.#running.delete(id);
+    controller?.abort(new DOMException("the server or the session ended this request", "AbortError"));
+  }
+
+  #finish(id: string | number, controller: AbortController, response: object): void {
+    // What was cancelled is not answered.
+    if (controller.signal.aborted) return;
+    this.#running.delete(id);
+    this.#send(id, response);
+  }
+
+  #send(id: string | number, response: object): void {
+    let body: string;
+    try {
+      body = JSON.stringify({ jsonrpc: "2.0", id, ...response });
+    } catch (thrown) {
+      const message = `the result of onRequest can't be written as JSON: ${textOf(thrown)}`;
+      this.#settings.log.write("error", message);
+      body = JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32603, message } });
+    }
+    this.#answer(body);
+  }
+}

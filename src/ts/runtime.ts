@@ -1,0 +1,60 @@
+interface Globals {
+  performance?: { getEntriesByType?(type: string): { name: string; nextHopProtocol?: string }[] };
+  document?: unknown;
+  WorkerGlobalScope?: unknown;
+  Deno?: unknown;
+  Bun?: unknown;
+  navigator?: { userAgent?: string };
+  process?: { type?: string; versions?: { node?: string } };
+  location?: { href?: string };
+  crypto?: { getRandomValues?(into: Uint32Array): Uint32Array };
+}
+
+const globals = globalThis as unknown as Globals;
+
+/**
+ * Whether `fetch` is a browser's, in a page or a worker: there a shared connection pool, CORS and the limit of live
+ * instances matter. Node with a DOM for tests is none; a renderer of Electron is one, though it has `process`.
+ */
+export function isBrowser(): boolean {
+  if (globals.Deno !== undefined || globals.Bun !== undefined) return false;
+  if (globals.navigator?.userAgent === "Cloudflare-Workers") return false;
+  const { process } = globals;
+  if (process?.versions?.node !== undefined) return process.type === "renderer" || process.type === "worker";
+  return globals.document !== undefined || typeof globals.WorkerGlobalScope === "function";
+}
+
+/**
+ * How many bodies may be open at once, where that is known: a browser opens six connections per host to a server that
+ * speaks HTTP/1.1, and a seventh request never leaves. It speaks no HTTP/2 without TLS; with TLS, what was loaded from
+ * the same origin tells.
+ */
+export function mostConcurrent(url: string): number | undefined {
+  if (!isBrowser()) return undefined;
+  const { protocol, origin } = new URL(url);
+  const entries = globals.performance?.getEntriesByType?.("resource") ?? [];
+  const isOld = entries.some(
+    (entry) => entry.nextHopProtocol === "http/1.1" && entry.name.startsWith(`${origin}/`),
+  );
+  return protocol === "http:" || isOld ? 5 : undefined;
+}
+
+/** What a relative URL is relative to: the page or the worker's script, where there is one. */
+export function baseUrl(): string | undefined {
+  try {
+    return globals.location?.href;
+  } catch {
+    return undefined;
+  }
+}
+
+/** 53 random bits as an integer. */
+export function randomSeed(): number {
+  const words = new Uint32Array(2);
+  if (globals.crypto?.getRandomValues === undefined) {
+    return Math.floor(Math.random() * 2 ** 53);
+  }
+  globals.crypto.getRandomValues(words);
+  const [high = 0, low = 0] = words;
+  return (high >>> 11) * 2 ** 32 + low;
+}

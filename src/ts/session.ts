@@ -1,0 +1,154 @@
+import { createClock } from "./clock.js";
+import type { Settings } from "./config.js";
+import { Connection, type SessionInfo } from "./connection.js";
+import { emit } from "./emit.js";
+import { ConfigError, textOf } from "./errors.js";
+import type { Why } from "./events.js";
+import type { Instances } from "./instance.js";
+import { listAllTools, type Tool } from "./paging.js";
+import { observed, within } from "./promise.js";
+import { checkedMethod, notificationParams, prepare } from "./spec.js";
+import type { CallOptions, Era, Session, ToolCall } from "./types.js";
+import { unsent } from "./unsent.js";
+
+const aborted: Why = {
+  reason: "cancelled",
+  outcome: "not_sent",
+  message: "the signal was aborted before the call",
+};
+const closedBefore: Why = {
+  reason: "closed",
+  outcome: "not_sent",
+  message: "the session was closed before this call",
+};
+
+/** A session over its connections: the next call after a trap, or after a handshake that failed, opens a new one. */
+export class StandAloneSession implements Session {
+  era: Era = "legacy";
+  protocolVersion = "";
+  declare sessionId?: string;
+  declare serverInfo?: { name: string; version: string };
+  capabilities: Record<string, unknown> = {};
+  declare [Symbol.asyncDispose]?: () => Promise<void>;
+  readonly #instances: Instances;
+  readonly #settings: Settings;
+  readonly #clock = createClock();
+  #connection: Connection | undefined;
+  #closing: Promise<void> | undefined;
+  #unsent = 0;
+
+  constructor(instances: Instances, settings: Settings) {
+    this.#instances = instances;
+    this.#settings = settings;
+    // Some engines have no Symbol.asyncDispose: the member would be called "undefined".
+    if (typeof Symbol.asyncDispose === "symbol") {
+      Object.defineProperty(this, Symbol.asyncDispose, { value: () => this.close() });
+    }
+  }
+
+  /** Loads the module and does the handshake. */
+  async start(): Promise<void> {
+    const { handshakeMs } = this.#settings;
+    let isLate = false;
+    const late = () => {
+      isLate = true;
+      return new Error(`it was not there within handshakeMs (${handshakeMs})`);
+    };
+    let connection: Connection;
+    try {
+      await within(handshakeMs, () => this.#instances.ready(), late);
+      connection = this.#live();
+    } catch (thrown) {
+      if (thrown instanceof ConfigError) throw thrown;
+      const why = noModule(thrown, isLate ? "connect_timeout" : "internal_error");
+      await this.#unsentCall("initialize", undefined, why, thrown).result;
+      return;
+    }
+    await connection.ready;
+  }
+
+  callTool(name: string, args: Record<string, unknown> = {}, options?: CallOptions): ToolCall {
+    return this.request("tools/call", { name, arguments: args }, options);
+  }
+
+  request(method: string, params: Record<string, unknown> = {}, options?: CallOptions): ToolCall {
+    return this.#request(method, params, options, true);
+  }
+
+  notify(method: string, params?: Record<string, unknown>): Promise<void> {
+    return observed(this.#notify(method, params));
+  }
+
+  listTools(options?: CallOptions): Promise<Tool[]> {
+    const page = (params: Record<string, unknown>) => this.#request("tools/list", params, options, false);
+    const broken = (why: Why) => this.#unsentCall("tools/list", undefined, why);
+    return observed(listAllTools(page, broken));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#connection?.close() ?? Promise.resolve();
+    return this.#closing;
+  }
+
+  #request(
+    method: string,
+    params: Record<string, unknown>,
+    options: CallOptions | undefined,
+    progress: boolean,
+  ): ToolCall {
+    const prepared = prepare({ method, params, options, progress }, this.#settings);
+    if (prepared.signal?.aborted === true && this.#closing === undefined) {
+      return this.#unsentCall(method, prepared.spec.tool, aborted, prepared.signal.reason);
+    }
+    const connection = this.#usable();
+    if (connection instanceof Connection) return connection.call(prepared);
+    return this.#unsentCall(method, prepared.spec.tool, connection.why, connection.cause);
+  }
+
+  async #notify(method: string, params: Record<string, unknown> | undefined): Promise<void> {
+    const checked = checkedMethod(method);
+    const text = notificationParams(params);
+    const connection = this.#usable();
+    if (connection instanceof Connection) return connection.notify(checked, text);
+    return this.#unsentCall(method, undefined, connection.why, connection.cause).result;
+  }
+
+  /** The connection to use, or why there is none. */
+  #usable(): Connection | { why: Why; cause?: unknown } {
+    if (this.#closing !== undefined) return { why: closedBefore };
+    try {
+      return this.#live();
+    } catch (cause) {
+      return { why: noModule(cause, "internal_error"), cause };
+    }
+  }
+
+  #live(): Connection {
+    if (this.#connection === undefined || this.#connection.isOver) {
+      const instance = this.#instances.acquire();
+      this.#connection = new Connection(instance, this.#settings, this.#clock, (info) => this.#inform(info));
+    }
+    return this.#connection;
+  }
+
+  #inform(info: SessionInfo): void {
+    // Not all servers give these, and a new handshake may bring fewer.
+    delete this.sessionId;
+    delete this.serverInfo;
+    Object.assign(this, info);
+  }
+
+  #unsentCall(method: string, tool: string | undefined, why: Why, cause?: unknown): ToolCall {
+    this.#unsent += 1;
+    const call = { id: `unsent-${this.#unsent}`, method, tool, at: this.#clock() };
+    const { handle, event } = unsent(call, why, cause);
+    // After close() there is no callback.
+    if (this.#closing === undefined) queueMicrotask(() => emit(this.#settings, event));
+    return handle;
+  }
+}
+
+function noModule(thrown: unknown, reason: "internal_error" | "connect_timeout"): Why {
+  const message = `landfall's WebAssembly module can't be used: ${textOf(thrown)}`;
+  return { reason, outcome: "not_sent", message };
+}

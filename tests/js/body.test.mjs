@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BodyPump } from "../../target/npm/body.js";
+import { turn } from "./support/fake-core.mjs";
+
+/** A body that the test feeds, and what a pump says of it. */
+function pumped(underlying = {}) {
+  let controller;
+  let cancelled;
+  const body = new ReadableStream({
+    start(given) {
+      controller = given;
+    },
+    cancel(reason) {
+      cancelled = { reason };
+    },
+    ...underlying,
+  });
+  const said = [];
+  const sink = {
+    push: (bytes) => said.push(new TextDecoder().decode(bytes)),
+    end: () => said.push("END"),
+    fail: (message, code) => said.push(`FAIL ${message} ${code}`),
+  };
+  const pump = new BodyPump(body, sink);
+  const send = (text) => controller.enqueue(new TextEncoder().encode(text));
+  return { pump, body, said, sink, send, controller, wasCancelled: () => cancelled !== undefined };
+}
+
+test("nothing is read before it is asked for, then chunks come in order, then the end, once", async () => {
+  const { pump, body, said, send, controller } = pumped();
+  send("one");
+  await turn();
+  assert.deepEqual(said, []);
+  pump.resume();
+  pump.resume();
+  send("two");
+  await turn();
+  controller.close();
+  await turn();
+  pump.stop();
+  assert.deepEqual(said, ["one", "two", "END"]);
+  assert.equal(body.locked, false);
+});
+
+test("a response without a body is one that has ended", async () => {
+  const said = [];
+  const sink = { push: assert.fail, end: () => said.push("END"), fail: assert.fail };
+  new BodyPump(null, sink).resume();
+  await turn();
+  assert.deepEqual(said, ["END"]);
+});
+
+test("a pause holds back what was read, and the end too", async () => {
+  const { pump, said, send, controller } = pumped();
+  pump.resume();
+  send("one");
+  await turn();
+  pump.pause();
+  send("two");
+  controller.close();
+  await turn();
+  assert.deepEqual(said, ["one"]);
+  pump.resume();
+  await turn();
+  assert.deepEqual(said, ["one", "two", "END"]);
+});
+
+test("a paused body is not read on: the sender feels it", async () => {
+  let pulls = 0;
+  const { pump, said } = pumped({
+    pull(controller) {
+      pulls += 1;
+      controller.enqueue(new Uint8Array([97]));
+    },
+  });
+  pump.resume();
+  pump.pause();
+  await turn();
+  assert.ok(pulls <= 3, `${pulls} pulls`);
+  assert.deepEqual(said, []);
+  pump.stop();
+});
+
+test("a body that fails is told with the runtime's own code", async () => {
+  const { pump, said, controller } = pumped();
+  pump.resume();
+  controller.error(new TypeError("terminated", { cause: { code: "UND_ERR_SOCKET" } }));
+  await turn();
+  assert.deepEqual(said, ["FAIL terminated UND_ERR_SOCKET"]);
+});
+
+test("after stop() nothing is said, and the body is cancelled and released", async () => {
+  const { pump, body, said, send, wasCancelled } = pumped();
+  pump.resume();
+  send("one");
+  await turn();
+  pump.stop();
+  pump.stop();
+  await turn();
+  assert.deepEqual(said, ["one"]);
+  assert.equal(wasCancelled(), true);
+  assert.equal(body.locked, false);
+});
+
+test("stop() while paused, before any read, and from inside a push", async () => {
+  const paused = pumped();
+  paused.pump.resume();
+  paused.send("one");
+  await turn();
+  paused.pump.pause();
+  paused.send("two");
+  await turn();
+  paused.pump.stop();
+  await turn();
+  assert.deepEqual([paused.said, paused.wasCancelled(), paused.body.locked], [["one"], true, false]);
+
+  const unread = pumped();
+  unread.pump.stop();
+  unread.pump.resume();
+  await turn();
+  assert.deepEqual([unread.said, unread.wasCancelled()], [[], true]);
+
+  const inside = pumped();
+  inside.sink.push = () => {
+    inside.said.push("last");
+    inside.pump.stop();
+  };
+  inside.pump.resume();
+  inside.send("one");
+  inside.send("two");
+  await turn();
+  assert.deepEqual([inside.said, inside.wasCancelled(), inside.body.locked], [["last"], true, false]);
+});
+
+test("no rejection of a reader goes unobserved, nor does a cancel that never settles hold anything up", async (t) => {
+  const unhandled = t.mock.fn();
+  process.on("unhandledRejection", unhandled);
+  t.after(() => process.off("unhandledRejection", unhandled));
+  const errored = pumped();
+  errored.pump.resume();
+  errored.controller.error(new Error("gone"));
+  errored.pump.stop();
+  const rejecting = pumped({ cancel: () => Promise.reject(new Error("no cancel")) });
+  rejecting.pump.resume();
+  rejecting.pump.stop();
+  const endless = pumped({ cancel: () => new Promise(() => {}) });
+  endless.pump.resume();
+  endless.pump.stop();
+  await turn();
+  assert.deepEqual([errored.said, rejecting.said, endless.said], [[], [], []]);
+  assert.equal(unhandled.mock.callCount(), 0);
+});
+
+test("a chunk that is no bytes, or a body that is no stream, is a failure of that body", async () => {
+  const { pump, said, controller, wasCancelled } = pumped();
+  pump.resume();
+  controller.enqueue("text");
+  await turn();
+  assert.match(said[0], /^FAIL .*no bytes/);
+  assert.equal(wasCancelled(), true);
+  const failures = [];
+  const sink = { push: assert.fail, end: assert.fail, fail: (message) => failures.push(message) };
+  new BodyPump({ on() {} }, sink).resume();
+  await turn();
+  assert.equal(failures.length, 1);
+});
+
+test("other kinds of bytes pass, and a large chunk goes in by pieces", async () => {
+  const { pump, said, sink, controller } = pumped();
+  pump.resume();
+  controller.enqueue(new Uint8Array([104, 105]).buffer);
+  controller.enqueue(new DataView(new Uint8Array([120, 104, 111]).buffer, 1));
+  await turn();
+  assert.deepEqual(said, ["hi", "ho"]);
+  const sizes = [];
+  sink.push = (bytes) => sizes.push(bytes.length);
+  controller.enqueue(new Uint8Array(600_000));
+  await turn();
+  assert.ok(Math.max(...sizes) <= 262_144);
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    600_000,
+  );
+});

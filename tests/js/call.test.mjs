@@ -1,0 +1,378 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigError, ServerError, ToolCallFailedError } from "../../target/npm/errors.js";
+import { eventsOf, failure, fakeSession, turn } from "./support/fake-core.mjs";
+
+test("a call gives its events in order, then one outcome, and then its iteration ends", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work", { n: 1 });
+  assert.equal(call.id, "fake-1");
+  core.tell([{ out: "event", call: 1, at: 2, type: "open", status: 200 }]);
+  core.message(1, "notifications/progress", { progressToken: "fake-1", progress: 3, total: 10 }, "progress");
+  core.message(1, "notifications/message", { level: "info", data: "hi" });
+  core.answer(1, { jsonrpc: "2.0", id: "fake-1", result: { content: [] } });
+  assert.deepEqual(await eventsOf(call), [
+    { at: 2, requestId: "fake-1", type: "open", status: 200 },
+    { at: 5, requestId: "fake-1", type: "progress", progress: 3, total: 10 },
+    {
+      at: 5,
+      requestId: "fake-1",
+      type: "message",
+      message: { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "hi" } },
+    },
+    { at: 9, requestId: "fake-1", type: "result", result: { content: [] } },
+  ]);
+  assert.deepEqual(await call.result, { content: [] });
+  assert.deepEqual(await eventsOf(call), [], "a loop begun after the end has nothing to wait for");
+});
+
+test("a loop that waits gets events as they come", async () => {
+  const { session, core } = await fakeSession();
+  const iterator = session.callTool("work")[Symbol.asyncIterator]();
+  const first = iterator.next();
+  const second = iterator.next();
+  core.tell([{ out: "event", call: 1, at: 2, type: "queued" }]);
+  assert.equal((await first).value.type, "queued");
+  core.answer(1, { result: 1 });
+  assert.equal((await second).value.type, "result");
+  assert.deepEqual(await iterator.next(), { done: true, value: undefined });
+});
+
+test("a late reader gets the last 1 000 events, the number of those dropped, and the outcome", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  const outputs = Array.from({ length: 1_017 }, (_, i) => ({
+    out: "event",
+    call: 1,
+    at: i,
+    type: "open",
+    status: i,
+  }));
+  core.tell(outputs);
+  core.answer(1, { result: "done" });
+  await call.result;
+  const [warning, first, ...rest] = await eventsOf(call);
+  assert.equal(warning.type, "warning");
+  assert.equal(warning.code, "events_dropped");
+  assert.match(warning.message, /^17 /);
+  assert.equal(first.status, 17);
+  assert.equal(rest.length, 1_000);
+  assert.equal(rest.at(-1).result, "done");
+});
+
+test("a reader that has begun loses nothing, however slow it is", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  const iterator = call[Symbol.asyncIterator]();
+  core.tell([{ out: "event", call: 1, at: 0, type: "open", status: 0 }]);
+  await iterator.next();
+  const outputs = Array.from({ length: 3_000 }, (_, i) => ({
+    out: "event",
+    call: 1,
+    at: i,
+    type: "open",
+    status: i,
+  }));
+  core.tell(outputs);
+  core.answer(1, { result: "done" });
+  await call.result;
+  for (let i = 0; i < 3_000; i += 1) assert.equal((await iterator.next()).value.status, i);
+  assert.equal((await iterator.next()).value.type, "result");
+});
+
+test("leaving a loop does not cancel the call, and the next loop goes on where it was left", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.tell([1, 2, 3].map((at) => ({ out: "event", call: 1, at, type: "open", status: at })));
+  for await (const event of call) {
+    assert.equal(event.status, 1);
+    break;
+  }
+  core.answer(1, { result: "done" });
+  const rest = await eventsOf(call);
+  assert.deepEqual(
+    rest.map((event) => event.status ?? event.result),
+    [2, 3, "done"],
+  );
+  assert.deepEqual(core.called("cancel"), []);
+});
+
+test("two loops share one queue: each event goes to one of them, and both end", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  const loops = [eventsOf(call), eventsOf(call)];
+  for (let i = 0; i < 10; i += 1) {
+    core.tell([{ out: "event", call: 1, at: i, type: "open", status: i }]);
+    await turn();
+  }
+  core.answer(1, { result: "done" });
+  const [one, other] = await Promise.all(loops);
+  const seen = [...one, ...other].map((event) => event.status ?? event.result);
+  assert.equal(seen.length, 11);
+  assert.equal(new Set(seen).size, 11);
+});
+
+test("an error of the server's is an answer: a result event with it, and a ServerError", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  const error = { code: -32602, message: "Unknown tool", data: { name: "work" } };
+  core.answer(1, { jsonrpc: "2.0", id: "fake-1", error }, { httpStatus: 400 });
+  assert.deepEqual(await eventsOf(call), [{ at: 9, requestId: "fake-1", type: "result", error }]);
+  const thrown = await call.result.catch((caught) => caught);
+  assert.ok(thrown instanceof ServerError);
+  assert.equal(thrown.name, "ServerError");
+  assert.equal(thrown.message, "Unknown tool");
+  assert.deepEqual([thrown.code, thrown.data, thrown.httpStatus], [-32602, { name: "work" }, 400]);
+});
+
+test("an error that breaks its own form still has a code and a message", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.answer(1, { jsonrpc: "2.0", id: "fake-1", error: "no" });
+  const thrown = await call.result.catch((caught) => caught);
+  assert.equal(thrown.code, -32603);
+  assert.match(thrown.message, /no message/);
+});
+
+test("isError is a result", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.answer(1, { result: { isError: true, content: [] } });
+  assert.equal((await call.result).isError, true);
+});
+
+test("a call without an answer rejects with an error that has the event's fields as its own", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.fail(1, { tool: "work" });
+  const [event] = await eventsOf(call);
+  assert.equal(event.type, "tool_call_failed");
+  assert.equal(event.message, "the stream ended");
+  assert.equal("text" in event || "out" in event || "call" in event, false);
+  const thrown = await call.result.catch((caught) => caught);
+  assert.ok(thrown instanceof ToolCallFailedError && thrown instanceof Error);
+  assert.equal(thrown.name, "ToolCallFailedError");
+  assert.equal(thrown.message, "the stream ended");
+  assert.equal(thrown.event, event);
+  for (const field of ["reason", "outcome", "retrySafe", "requestId", "method", "tool", "diagnostics"]) {
+    assert.ok(Object.hasOwn(thrown, field), field);
+    assert.equal(thrown[field], event[field], field);
+  }
+  assert.equal("taskId" in thrown, false);
+});
+
+test("a result that nobody reads is no unhandled rejection", async (t) => {
+  const unhandled = t.mock.fn();
+  process.on("unhandledRejection", unhandled);
+  t.after(() => process.off("unhandledRejection", unhandled));
+  const { session, core } = await fakeSession();
+  session.callTool("work");
+  void session.listTools();
+  void session.notify("notifications/x");
+  core.fail(1);
+  core.fail(2, { method: "tools/list" });
+  core.fail(3, { method: "notifications/x" });
+  await turn();
+  await turn();
+  assert.equal(unhandled.mock.callCount(), 0);
+});
+
+test("making a call tells nothing before it has returned, even of one that has ended already", async () => {
+  const seen = [];
+  const { session, core } = await fakeSession({ onEvent: (event) => void seen.push(event.type) });
+  seen.length = 0;
+  core.on.drain = () => ({ outputs: [failure(1, { reason: "queue_full", outcome: "not_sent" })] });
+  const call = session.callTool("work");
+  assert.deepEqual(seen, []);
+  const thrown = await call.result.catch((caught) => caught);
+  assert.equal(thrown.reason, "queue_full");
+  assert.deepEqual(seen, ["tool_call_failed"]);
+});
+
+test("headers of a call go with the requests of that call alone", async () => {
+  const sent = [];
+  const fetch = async (_url, init) => {
+    sent.push(init.headers.get("x-call"));
+    return new Response(null);
+  };
+  const { session, core } = await fakeSession({ fetch, headers: { "x-call": "session" } });
+  core.on.drain = () => {
+    // The core sends inside an export, before the wrapper has returned from it.
+    void core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1);
+  };
+  session.callTool("work", {}, { headers: { "X-Call": "mine" } });
+  void core.host.open(2, "https://server.test/mcp", { method: "POST" }, 2);
+  void core.host.open(3, "https://server.test/mcp", { method: "DELETE" });
+  await turn();
+  assert.deepEqual(sent, ["mine", "session", "session"]);
+});
+
+test("cancel() asks the core once, and not at all after the end", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  call.cancel();
+  call.cancel();
+  assert.equal(core.called("cancel").length, 1);
+  assert.equal(core.called("cancel")[0][2], 1);
+  const other = session.callTool("work");
+  core.answer(2, { result: 1 });
+  await other.result;
+  other.cancel();
+  assert.equal(core.called("cancel").length, 1);
+});
+
+test("a signal cancels its call, and its listener is gone when the call has ended", async (t) => {
+  const { session, core } = await fakeSession();
+  const controller = new AbortController();
+  const added = t.mock.method(controller.signal, "addEventListener");
+  const removed = t.mock.method(controller.signal, "removeEventListener");
+  const [one, two] = [1, 2].map(() => session.callTool("work", {}, { signal: controller.signal }));
+  core.answer(1, { result: 1 });
+  await one.result;
+  controller.abort();
+  assert.deepEqual(
+    core.called("cancel").map(([, , call]) => call),
+    [2],
+  );
+  core.fail(2, { reason: "cancelled" });
+  await two.result.catch(() => {});
+  assert.equal(added.mock.callCount(), 2);
+  assert.equal(removed.mock.callCount(), 2);
+});
+
+test("a call whose signal was aborted beforehand ends without the core's hearing of it", async () => {
+  const seen = [];
+  const { session, core } = await fakeSession({ onEvent: (event) => void seen.push(event) });
+  core.log.length = 0;
+  seen.length = 0;
+  const why = new Error("changed my mind");
+  const call = session.callTool("work", {}, { signal: AbortSignal.abort(why) });
+  assert.deepEqual(seen, []);
+  const thrown = await call.result.catch((caught) => caught);
+  assert.deepEqual([thrown.reason, thrown.outcome, thrown.tool], ["cancelled", "not_sent", "work"]);
+  assert.equal(thrown.cause, why);
+  const events = await eventsOf(call);
+  assert.deepEqual(events, seen);
+  assert.equal(events.length, 1);
+  assert.deepEqual(core.log, []);
+});
+
+test("the request reaches the core as JSON, with _meta apart", async () => {
+  const { session, core } = await fakeSession();
+  session.callTool("work", { n: 1, skipped: undefined }, { idempotent: true, timeouts: { callMs: 5 } });
+  session.request("resources/read", { uri: "x:y", _meta: { trace: "t" } });
+  session.callTool("bare");
+  const [first, second, third] = core.called("call").map(([, , spec]) => spec);
+  assert.deepEqual(first, {
+    method: "tools/call",
+    params: '{"name":"work","arguments":{"n":1}}',
+    meta: "{}",
+    progress: true,
+    tool: "work",
+    idempotent: true,
+    callMs: 5,
+  });
+  assert.deepEqual(second, {
+    method: "resources/read",
+    params: '{"uri":"x:y"}',
+    meta: '{"trace":"t"}',
+    progress: true,
+  });
+  assert.equal(third.params, '{"name":"bare","arguments":{}}');
+});
+
+test("callMs may be a function of the tool's name, of the session and of a call", async () => {
+  const callMs = (tool) => (tool === "slow" ? 900 : 100);
+  const { session, core } = await fakeSession({ timeouts: { callMs, idleMs: 50 } });
+  assert.equal(core.config.callMs, undefined);
+  assert.equal(core.config.idleMs, 50);
+  session.callTool("slow");
+  session.callTool("quick");
+  session.callTool("slow", {}, { timeouts: { callMs: () => 7 } });
+  session.request("tools/list");
+  assert.deepEqual(
+    core.called("call").map(([, , spec]) => spec.callMs),
+    [900, 100, 7, undefined],
+  );
+});
+
+test("what can't be sent or honoured throws a ConfigError that names it, and makes no call", async () => {
+  const { session, core } = await fakeSession();
+  const cycle = {};
+  cycle.self = cycle;
+  const cases = [
+    [() => session.callTool("work", cycle), "params"],
+    [() => session.callTool("work", { n: 1n }), "params"],
+    [() => session.request("initialize"), "method"],
+    [() => session.request(""), "method"],
+    [() => session.request("x", []), "params"],
+    [() => session.request("x", { _meta: 5 }), "params._meta"],
+    [() => session.request("x", { _meta: { progressToken: 1 } }), "params._meta.progressToken"],
+    [() => session.callTool("work", {}, { resumptionToken: "t" }), "resumptionToken"],
+    [() => session.callTool("work", {}, { onGap: "fail" }), "onGap"],
+    [() => session.callTool("work", {}, { signal: {} }), "signal"],
+    [() => session.callTool("work", {}, { idempotent: "yes" }), "idempotent"],
+    [() => session.callTool("work", {}, { headers: { "bad name": "x" } }), "headers"],
+    [() => session.callTool("work", {}, { timeouts: { handshakeMs: 5 } }), "handshakeMs"],
+    [() => session.callTool("work", {}, { timeouts: { callMs: "5" } }), "callMs"],
+    [() => session.callTool("work", {}, { timeouts: { callMs: () => "5" } }), "callMs"],
+    [() => session.callTool("work", {}, { timeouts: { typoMs: 5 } }), "timeouts.typoMs"],
+  ];
+  for (const [make, option] of cases) {
+    assert.throws(make, (thrown) => thrown instanceof ConfigError && thrown.option === option, option);
+  }
+  assert.deepEqual(core.called("call"), []);
+  core.on.call = () => ({
+    option: "callMs",
+    message: "callMs is over recoveryMs",
+  });
+  assert.throws(() => session.callTool("work"), { name: "ConfigError", option: "callMs" });
+});
+
+test("a progress notification without a number is a message", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.message(1, "notifications/progress", { progressToken: "fake-1" }, "progress");
+  core.answer(1, { result: 1 });
+  const [event] = await eventsOf(call);
+  assert.equal(event.type, "message");
+  assert.equal(event.message.method, "notifications/progress");
+});
+
+test("a warning keeps its text", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.tell([
+    { out: "event", call: 1, at: 2, type: "warning", code: "null_id", message: "an error without an id" },
+  ]);
+  core.answer(1, { result: 1 });
+  const [event] = await eventsOf(call);
+  assert.deepEqual(event, {
+    at: 2,
+    requestId: "fake-1",
+    type: "warning",
+    code: "null_id",
+    message: "an error without an id",
+  });
+});
+
+test("messages that the engine can't parse cost the call its answer, and no more", async () => {
+  const lines = [];
+  const { session, core } = await fakeSession({ logger: { error: (line) => lines.push(line) } });
+  const call = session.callTool("work");
+  core.tell(
+    [
+      { out: "event", call: 1, at: 2, type: "message", message: 0 },
+      { out: "event", call: 1, at: 2, type: "progress", message: 0 },
+      { out: "request", at: 2, message: 0 },
+      { out: "settle", call: 1, at: 3, type: "result", message: 1 },
+    ],
+    "[[[",
+  );
+  const [event, ...rest] = await eventsOf(call);
+  assert.deepEqual([event.reason, event.outcome, rest], ["malformed_response", "unknown", []]);
+  assert.equal(lines.length, 3);
+  const next = session.callTool("work");
+  core.answer(2, { result: 1 });
+  assert.equal(await next.result, 1);
+});

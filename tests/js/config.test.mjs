@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readSettings } from "../../target/npm/config.js";
+import { ConfigError } from "../../target/npm/errors.js";
+import { fakeConnect, noFetch } from "./support/fake-core.mjs";
+
+const address = "https://server.test/mcp";
+
+test("options reach the core under the names it knows", () => {
+  const settings = readSettings(`${address}#part`, {
+    timeouts: {
+      handshakeMs: 1,
+      connectMs: 2,
+      firstByteMs: 3,
+      idleMs: 4,
+      callMs: 5,
+      recoveryMs: 6,
+      deadlineMs: 7,
+      handlerMs: 8,
+    },
+    retry: { baseMs: 9, maxMs: 10 },
+    limits: { maxConcurrent: 11, maxQueued: 12, maxEventBytes: 13, maxBodyBytes: 14, maxIdBytes: 15 },
+    era: "resumable",
+    protocolVersions: ["2025-06-18"],
+    terminateSessionOnClose: false,
+    diagnostics: "full",
+    clientInfo: { name: "me", version: "1", title: "Me" },
+    capabilities: { roots: {} },
+    fetch: noFetch,
+  });
+  const { seed, ...core } = settings.core();
+  assert.deepEqual(core, {
+    url: address,
+    era: "resumable",
+    protocolVersions: ["2025-06-18"],
+    clientInfo: '{"name":"me","version":"1","title":"Me"}',
+    capabilities: '{"roots":{}}',
+    browser: false,
+    handshakeMs: 1,
+    connectMs: 2,
+    firstByteMs: 3,
+    idleMs: 4,
+    callMs: 5,
+    recoveryMs: 6,
+    deadlineMs: 7,
+    handlerMs: 8,
+    baseMs: 9,
+    maxMs: 10,
+    maxConcurrent: 11,
+    maxQueued: 12,
+    maxEventBytes: 13,
+    maxBodyBytes: 14,
+    maxIdBytes: 15,
+    terminate: false,
+    full: true,
+  });
+  assert.ok(Number.isSafeInteger(seed) && seed >= 0);
+  assert.equal(settings.handshakeMs, 1);
+});
+
+test("without options there are defaults, and what is undefined is not given", () => {
+  const { seed: _, ...core } = readSettings(address, {
+    timeouts: { idleMs: undefined },
+    era: undefined,
+  }).core();
+  assert.deepEqual(
+    { ...core, clientInfo: JSON.parse(core.clientInfo).name },
+    {
+      url: address,
+      era: "auto",
+      clientInfo: "landfall",
+      capabilities: "{}",
+      browser: false,
+      terminate: true,
+      full: false,
+    },
+  );
+  assert.equal(readSettings(address, {}).handshakeMs, 30_000);
+  assert.equal(readSettings(address, { timeouts: { deadlineMs: 500 } }).handshakeMs, 500);
+});
+
+const refused = [
+  ["url", "not a url", {}],
+  ["url", "/mcp", {}],
+  ["url", "ftp://server.test/", {}],
+  ["url", "https://me:secret@server.test/mcp", {}],
+  ["era", address, { era: "modern" }],
+  ["era", address, { era: "sse" }],
+  ["era", address, { era: "old" }],
+  ["replay", address, { replay: "never" }],
+  ["tasks", address, { tasks: false }],
+  ["listen", address, { listen: true }],
+  ["store", address, { store: {} }],
+  ["authProvider", address, { authProvider: {} }],
+  ["onGap", address, { onGap: "fail" }],
+  ["onevent", address, { onevent() {} }],
+  ["sessionId", address, { sessionId: "s" }],
+  ["redirectPolicy", address, { redirectPolicy: "follow" }],
+  ["timeout", address, { timeout: 5 }],
+  ["retry.maxReissues", address, { retry: { maxReissues: 2 } }],
+  ["limits.maxPending", address, { limits: { maxPending: {} } }],
+  ["timeouts.totalMs", address, { timeouts: { totalMs: 2 } }],
+  ["idleMs", address, { timeouts: { idleMs: "2" } }],
+  ["handlerMs", address, { timeouts: { handlerMs: -1 } }],
+  ["timeouts", address, { timeouts: 5 }],
+  ["limits.maxQueued", address, { limits: { maxQueued: null } }],
+  ["protocolVersions", address, { protocolVersions: [] }],
+  ["protocolVersions", address, { protocolVersions: "2025-06-18" }],
+  ["diagnostics", address, { diagnostics: "none" }],
+  ["terminateSessionOnClose", address, { terminateSessionOnClose: "no" }],
+  ["clientInfo", address, { clientInfo: { name: "me" } }],
+  ["capabilities", address, { capabilities: { n: 1n } }],
+  ["capabilities", address, { capabilities: [] }],
+  ["fetch", address, { fetch: "fetch" }],
+  ["onRequest", address, { onRequest: {} }],
+  ["onEvent", address, { onEvent: "log" }],
+  ["logger", address, { logger: "console" }],
+  ["headers", address, { headers: { "bad name": "x" } }],
+  ["requestInit", address, { requestInit: 5 }],
+  ["requestInit.method", address, { requestInit: { method: "PUT" } }],
+  ["requestInit.signal", address, { requestInit: { signal: AbortSignal.abort() } }],
+  ["requestInit.headers", address, { requestInit: { headers: { "bad name": "x" } } }],
+  ["options", address, 5],
+];
+
+test("an option that is not honoured, or not usable, is refused by a ConfigError that names it", async () => {
+  const { connect, cores } = fakeConnect();
+  for (const [option, url, options] of refused) {
+    const thrown = await connect(url, options).catch((caught) => caught);
+    assert.ok(thrown instanceof ConfigError && thrown instanceof TypeError, option);
+    assert.equal(thrown.option, option);
+    assert.ok(thrown.message.includes(option), thrown.message);
+    assert.ok(!thrown.message.includes("secret"));
+  }
+  assert.equal(cores.length, 0);
+});
+
+test("a runtime without fetch needs the option", (t) => {
+  const { fetch } = globalThis;
+  t.after(() => {
+    globalThis.fetch = fetch;
+  });
+  globalThis.fetch = undefined;
+  assert.throws(() => readSettings(address, {}), { name: "ConfigError", option: "fetch" });
+  readSettings(address, { fetch: noFetch });
+});
+
+test("a relative address is relative to the page", (t) => {
+  globalThis.location = { href: "https://page.test/app/" };
+  t.after(() => {
+    delete globalThis.location;
+  });
+  assert.equal(readSettings("/mcp", { fetch: noFetch }).core().url, "https://page.test/mcp");
+});

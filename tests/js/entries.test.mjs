@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { createFaultServer } from "../server/server.mjs";
+import { stubServer } from "./support/stub-server.mjs";
+
+const folder = new URL("../../target/npm/", import.meta.url);
+const wasm = readFileSync(new URL("landfall.wasm", folder));
+
+/** A session is opened and one tool is called by an entry's `connect`. */
+async function works({ connect }) {
+  const server = stubServer();
+  const session = await connect("https://server.test/mcp", { era: "resumable", fetch: server.fetch });
+  const result = await session.callTool("work").result;
+  assert.equal(result.content[0].text, "done");
+  await session.close();
+}
+
+test("every entry has the same exports", async () => {
+  const expected = ["ConfigError", "ServerError", "ToolCallFailedError", "connect"];
+  for (const entry of ["index", "url", "url-node", "slim"]) {
+    const names = Object.keys(await import(new URL(`${entry}.js`, folder))).sort();
+    assert.deepEqual(
+      names.filter((name) => name !== "initializeWasm"),
+      expected,
+      entry,
+    );
+    assert.equal(names.includes("initializeWasm"), entry === "slim");
+  }
+});
+
+test("the inline entry and the one for Node bring their module along", async () => {
+  await works(await import(new URL("index.js", folder)));
+  await works(await import(new URL("url-node.js", folder)));
+});
+
+test("the entry with a file fetches it from beside the JavaScript", async (t) => {
+  const asked = [];
+  t.mock.method(globalThis, "fetch", async (url) => {
+    asked.push(String(url));
+    return new Response(wasm, { headers: { "content-type": "application/wasm" } });
+  });
+  await works(await import(new URL("url.js", folder)));
+  assert.deepEqual(asked, [String(new URL("landfall.wasm", folder))]);
+});
+
+test("the slim entry says what it lacks, then takes a module in any form", async () => {
+  const slim = await import(new URL("slim.js", folder));
+  await assert.rejects(works(slim), { name: "ConfigError", option: "module", message: /initializeWasm/ });
+  await assert.rejects(slim.initializeWasm(Promise.reject(new Error("no file"))), /no file/);
+  await assert.rejects(works(slim), {
+    name: "ToolCallFailedError",
+    reason: "internal_error",
+    outcome: "not_sent",
+  });
+  const response = () => new Response(wasm, { headers: { "content-type": "application/wasm" } });
+  for (const [i, source] of [response(), Promise.resolve(wasm), new WebAssembly.Module(wasm)].entries()) {
+    const fresh = await import(`${new URL("slim.js", folder)}?${i}`);
+    await fresh.initializeWasm(source);
+    await works(fresh);
+  }
+});
+
+test("a process ends by itself when its session was closed, or its connect failed", async () => {
+  const server = await createFaultServer();
+  const script = `
+    import { connect } from ${JSON.stringify(String(new URL("index.js", folder)))};
+    const session = await connect(${JSON.stringify(server.url)}, { era: "resumable" });
+    await session.callTool("scripted", { key: "exit", steps: [{ message: "hi" }] }).result;
+    session.callTool("scripted", { key: "left", steps: [{ prime: true }, { noAnswer: true }] });
+    await session.close();
+    await connect("http://127.0.0.1:1/", { era: "resumable" }).catch(() => {});
+    console.log("closed");
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+  });
+  const started = performance.now();
+  const [code] = await once(child, "exit");
+  assert.equal(code, 0);
+  assert.equal(output.trim(), "closed");
+  assert.ok(performance.now() - started < 4_000, "nothing may keep the process");
+  await server.close();
+});

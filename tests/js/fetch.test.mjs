@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readSettings } from "../../target/npm/config.js";
+import { Exchanges } from "../../target/npm/fetch.js";
+import { turn } from "./support/fake-core.mjs";
+
+const address = "https://server.test/mcp";
+const none = () => undefined;
+
+/** Exchanges over a `fetch` of the test's, and what they were asked and said. */
+function exchanges(options = {}) {
+  const asked = [];
+  const said = [];
+  const fetch = (url, init) => {
+    asked.push({ url, ...init, headers: Object.fromEntries(init.headers) });
+    return Promise.resolve(new Response("body"));
+  };
+  const settings = readSettings(address, { fetch, ...options });
+  const sink = {
+    push: (exchange, bytes) => said.push([exchange, new TextDecoder().decode(bytes)]),
+    end: (exchange) => said.push([exchange, "END"]),
+    fail: (exchange, message, code) => said.push([exchange, "FAIL", message, code]),
+  };
+  return { open: new Exchanges(settings, sink), asked, said };
+}
+
+test("fetch runs in a microtask of its own, and bare", async () => {
+  const receivers = [];
+  const { open } = exchanges({
+    fetch() {
+      receivers.push(this);
+      return Promise.resolve(new Response(null));
+    },
+  });
+  const opening = open.open(1, address, { method: "POST" }, none);
+  assert.deepEqual(receivers, []);
+  await opening;
+  assert.deepEqual(receivers, [undefined]);
+});
+
+test("globalThis.fetch is read when a request is made", async (t) => {
+  const { open } = exchanges({ fetch: undefined });
+  const replaced = t.mock.method(globalThis, "fetch", async () => new Response(null));
+  await open.open(1, address, {}, none);
+  assert.equal(replaced.mock.callCount(), 1);
+  assert.equal(replaced.mock.calls[0].this, undefined);
+});
+
+test("headers: the core's are above the call's, above the session's, above requestInit's", async () => {
+  const { open, asked } = exchanges({
+    requestInit: { headers: { a: "init", b: "init", c: "init", d: "init" } },
+    headers: new Headers({ b: "session", c: "session", d: "session" }),
+  });
+  const call = () => ({ c: "call", d: "call" });
+  await open.open(1, address, { headers: new Headers({ d: "core", accept: "text/event-stream" }) }, call);
+  assert.deepEqual(asked[0].headers, {
+    a: "init",
+    b: "session",
+    c: "call",
+    d: "core",
+    accept: "text/event-stream",
+  });
+});
+
+test("reserved headers of the user's are left out, and a logger is told once", async () => {
+  const lines = [];
+  const { open, asked } = exchanges({
+    headers: () => ({
+      Accept: "x",
+      "Content-Type": "x",
+      "Last-Event-ID": "x",
+      "MCP-Session-Id": "x",
+      "X-Mine": "y",
+    }),
+    logger: { warn: (line) => lines.push(line) },
+  });
+  for (const exchange of [1, 2]) {
+    await open.open(exchange, address, { headers: { accept: "application/json" } }, () => ({
+      "mcp-name": "x",
+    }));
+    assert.deepEqual(asked[exchange - 1].headers, { accept: "application/json", "x-mine": "y" });
+  }
+  assert.equal(lines.length, 5);
+});
+
+test("headers as a function is asked for every request and may be asynchronous", async () => {
+  let n = 0;
+  const { open, asked } = exchanges({ headers: async () => [["authorization", `Bearer ${++n}`]] });
+  await open.open(1, address, {}, none);
+  await open.open(2, address, {}, none);
+  assert.deepEqual(
+    asked.map(({ headers }) => headers.authorization),
+    ["Bearer 1", "Bearer 2"],
+  );
+});
+
+test("headers that fail, or never come, fail the request and start none", async () => {
+  const throwing = exchanges({
+    headers: () => {
+      throw new Error("no token");
+    },
+  });
+  const thrown = await throwing.open.open(1, address, {}, none).catch((caught) => caught);
+  assert.match(thrown.message, /no token/);
+  assert.equal(thrown.cause.code, "LANDFALL_NOT_SENT");
+  assert.deepEqual(throwing.asked, []);
+  const hanging = exchanges({ headers: () => new Promise(() => {}), timeouts: { handshakeMs: 20 } });
+  await assert.rejects(hanging.open.open(1, address, {}, none), /handshakeMs/);
+  assert.deepEqual(hanging.asked, []);
+});
+
+test("an abort ends the wait for headers, with its timer", async (t) => {
+  const { open, asked } = exchanges({ headers: () => new Promise(() => {}) });
+  const set = t.mock.method(globalThis, "setTimeout");
+  const cleared = t.mock.method(globalThis, "clearTimeout");
+  const opening = open.open(1, address, {}, none);
+  await Promise.resolve();
+  await Promise.resolve();
+  assert.equal(set.mock.callCount(), 1);
+  open.abort(1);
+  await assert.rejects(opening, { name: "AbortError" });
+  assert.equal(cleared.mock.calls[0].arguments[0], set.mock.calls[0].result);
+  assert.deepEqual(asked, []);
+});
+
+test("a request carries the core's method and body, requestInit's members, and no other", async () => {
+  const { open, asked } = exchanges({ requestInit: { credentials: "include" } });
+  await open.open(1, address, { method: "POST", body: "{}", headers: {} }, none);
+  const { signal, headers, ...rest } = asked[0];
+  assert.deepEqual(rest, { url: address, credentials: "include", method: "POST", body: "{}" });
+  assert.deepEqual(headers, {});
+  assert.ok(signal instanceof AbortSignal);
+});
+
+test("what is no Response is a rejection, and so is a fetch that throws", async () => {
+  for (const answer of [undefined, {}, { status: 200 }]) {
+    const { open } = exchanges({ fetch: async () => answer });
+    await assert.rejects(open.open(1, address, {}, none), /no Response/);
+  }
+  const { open } = exchanges({
+    fetch: () => {
+      throw new Error("thrown");
+    },
+  });
+  await assert.rejects(open.open(1, address, {}, none), /thrown/);
+});
+
+test("a body is read when asked for, and ends its exchange", async () => {
+  const { open, said } = exchanges();
+  await open.open(1, address, {}, none);
+  await turn();
+  assert.deepEqual(said, []);
+  open.read(1, true);
+  open.read(99, true);
+  await turn();
+  assert.deepEqual(said, [
+    [1, "body"],
+    [1, "END"],
+  ]);
+  open.abort(1);
+});
+
+test("an abort reaches fetch with a fixed reason, rejects at once even where fetch ignores it, and says no more", async () => {
+  let signal;
+  const { open, said } = exchanges({
+    fetch: (_url, init) => {
+      signal = init.signal;
+      return new Promise(() => {});
+    },
+  });
+  const opening = open.open(1, address, {}, none);
+  await turn();
+  open.abort(1);
+  open.abort(1);
+  await assert.rejects(opening, { name: "AbortError", message: "landfall ended this exchange" });
+  assert.equal(signal.reason.name, "AbortError");
+  assert.deepEqual(said, []);
+});
+
+test("a response that comes after the abort is cancelled", async () => {
+  let answer;
+  let cancelled = false;
+  const { open } = exchanges({
+    fetch: () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      }),
+  });
+  const opening = open.open(1, address, {}, none);
+  await turn();
+  open.abort(1);
+  await assert.rejects(opening, { name: "AbortError" });
+  const cancel = () => {
+    cancelled = true;
+  };
+  answer(new Response(new ReadableStream({ cancel })));
+  await turn();
+  assert.equal(cancelled, true);
+});
+
+test("an exchange aborted before its microtask makes no request", async () => {
+  const { open, asked } = exchanges();
+  const opening = open.open(1, address, {}, none);
+  open.abort(1);
+  await assert.rejects(opening, { name: "AbortError" });
+  await turn();
+  assert.deepEqual(asked, []);
+});
+
+test("abandoned exchanges are aborted and never settle", async () => {
+  const { open } = exchanges({ fetch: () => new Promise(() => {}) });
+  let settled = false;
+  const note = () => {
+    settled = true;
+  };
+  open.open(1, address, {}, none).then(note, note);
+  await turn();
+  open.abandon();
+  await turn();
+  assert.equal(settled, false);
+});

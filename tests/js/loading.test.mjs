@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { compile } from "../../target/npm/compile.js";
+import { connector } from "../../target/npm/connect.js";
+import { ConfigError } from "../../target/npm/errors.js";
+import { decodeBase64, gunzip } from "../../target/npm/inflate.js";
+import { emptyModule, FakeCore, noFetch, turn } from "./support/fake-core.mjs";
+
+const address = "https://server.test/mcp";
+const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
+
+/** A `connect` whose module comes from `load`, and whose cores answer the handshake. */
+function connectBy(load) {
+  const cores = [];
+  const connect = connector(load, () => {
+    const core = new FakeCore();
+    core.on.connect = () => core.ready();
+    cores.push(core);
+    return core.exports;
+  });
+  return { connect: () => connect(address, { fetch: noFetch, timeouts: { handshakeMs: 50 } }), cores };
+}
+
+test("the inlined bytes are inflated by zlib where it is at hand, else by a stream", async (t) => {
+  const base64 = gzipSync(bytes).toString("base64");
+  assert.deepEqual(new Uint8Array(await gunzip(decodeBase64(base64))), bytes);
+  const { getBuiltinModule } = process;
+  t.after(() => {
+    process.getBuiltinModule = getBuiltinModule;
+  });
+  for (const without of [
+    undefined,
+    () => undefined,
+    () => {
+      throw new Error("not here");
+    },
+  ]) {
+    process.getBuiltinModule = without;
+    const inflated = await gunzip(decodeBase64(base64));
+    assert.ok(inflated instanceof ArrayBuffer);
+    assert.deepEqual(new Uint8Array(inflated), bytes);
+  }
+});
+
+test("a module is compiled from whatever brings it", async () => {
+  const wasm = { headers: { "content-type": "application/wasm" } };
+  const sources = [
+    emptyModule,
+    bytes,
+    bytes.buffer,
+    new Response(bytes, wasm),
+    new Response(bytes, { headers: { "content-type": "text/plain" } }),
+    new URL(`data:application/wasm;base64,${Buffer.from(bytes).toString("base64")}`),
+  ];
+  for (const source of sources) assert.ok((await compile(source)) instanceof WebAssembly.Module);
+  await assert.rejects(compile(new Response("gone", { status: 404 })), /404/);
+  await assert.rejects(compile(new Response("no module", wasm)), WebAssembly.CompileError);
+});
+
+test("the module is loaded at the first connect, once for all", async () => {
+  let loads = 0;
+  const { connect, cores } = connectBy(async () => {
+    loads += 1;
+    await turn();
+    return emptyModule;
+  });
+  assert.equal(loads, 0);
+  await Promise.all([connect(), connect()]);
+  await connect();
+  assert.equal(loads, 1);
+  assert.equal(cores.length, 3);
+});
+
+test("a load that fails rejects connect, unsent, and is tried again by the next one", async () => {
+  let loads = 0;
+  const { connect } = connectBy(async () => {
+    loads += 1;
+    if (loads === 1) throw new Error("connection lost");
+    return emptyModule;
+  });
+  const thrown = await connect().catch((caught) => caught);
+  assert.deepEqual(
+    [thrown.name, thrown.method, thrown.reason, thrown.outcome, thrown.retrySafe],
+    ["ToolCallFailedError", "initialize", "internal_error", "not_sent", true],
+  );
+  assert.match(thrown.message, /connection lost/);
+  await connect();
+  assert.equal(loads, 2);
+});
+
+test("a module that never comes is a connect_timeout", async () => {
+  const { connect } = connectBy(() => new Promise(() => {}));
+  await assert.rejects(connect(), {
+    name: "ToolCallFailedError",
+    reason: "connect_timeout",
+    outcome: "not_sent",
+  });
+});
+
+test("a loader that is not set up says so by a ConfigError", async () => {
+  const { connect } = connectBy(() => {
+    throw new ConfigError("module", "no module yet");
+  });
+  await assert.rejects(connect(), { name: "ConfigError", option: "module" });
+});
+
+test("connect never throws on the caller's stack, and left alone it is no unhandled rejection", async (t) => {
+  const unhandled = t.mock.fn();
+  process.on("unhandledRejection", unhandled);
+  t.after(() => process.off("unhandledRejection", unhandled));
+  const { connect } = connectBy(() => {
+    throw new Error("no");
+  });
+  void connect();
+  await turn();
+  assert.equal(unhandled.mock.callCount(), 0);
+});

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createClock } from "../../target/npm/clock.js";
+import { connector } from "../../target/npm/connect.js";
+import { isBrowser, mostConcurrent, randomSeed } from "../../target/npm/runtime.js";
+import { emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
+
+/** As in a renderer of Electron: a browser that has `process`. */
+function inBrowser(t) {
+  process.type = "renderer";
+  t.after(() => {
+    delete process.type;
+  });
+}
+
+test("the clock counts epoch milliseconds and never goes back, whatever the wall clock does", (t) => {
+  const clock = createClock();
+  const first = clock();
+  assert.ok(Math.abs(first - Date.now()) < 1_000);
+  t.mock.method(Date, "now", () => 0);
+  assert.ok(clock() >= first);
+  let elapsed = 100;
+  t.mock.method(performance, "now", () => elapsed);
+  const other = createClock();
+  const start = other();
+  elapsed = 90;
+  assert.equal(other(), start);
+  elapsed = 150.5;
+  assert.equal(other(), start + 50.5);
+});
+
+test("a seed has 53 random bits", () => {
+  const seeds = Array.from({ length: 200 }, randomSeed);
+  assert.ok(seeds.every((seed) => Number.isSafeInteger(seed) && seed >= 0));
+  assert.equal(new Set(seeds).size, 200);
+  assert.ok(seeds.some((seed) => seed > 2 ** 51));
+});
+
+test("Node is no browser, a renderer is", (t) => {
+  assert.equal(isBrowser(), false);
+  inBrowser(t);
+  assert.equal(isBrowser(), true);
+});
+
+test("in a browser few bodies may be open to a server that speaks HTTP/1.1", (t) => {
+  assert.equal(mostConcurrent("http://server.test/mcp"), undefined);
+  inBrowser(t);
+  assert.equal(mostConcurrent("http://server.test/mcp"), 5);
+  assert.equal(mostConcurrent("https://server.test/mcp"), undefined);
+  const entries = [
+    { name: "https://old.test/app.js", nextHopProtocol: "http/1.1" },
+    { name: "https://new.test/app.js", nextHopProtocol: "h2" },
+  ];
+  t.mock.method(performance, "getEntriesByType", () => entries);
+  assert.equal(mostConcurrent("https://old.test/mcp"), 5);
+  assert.equal(mostConcurrent("https://new.test/mcp"), undefined);
+});
+
+test("in a browser sessions share instances beyond the 24th, the least used first", async (t) => {
+  inBrowser(t);
+  const cores = [];
+  const connect = connector(
+    () => emptyModule,
+    () => {
+      const core = new FakeCore();
+      let handles = 0;
+      core.on.create = (host, config) => {
+        Object.assign(core, { host, config });
+        handles += 1;
+        return handles;
+      };
+      core.on.connect = () => core.ready();
+      cores.push(core);
+      return core.exports;
+    },
+  );
+  const sessions = [];
+  const open = async () => sessions.push(await connect("https://server.test/mcp", { fetch: noFetch }));
+  for (let i = 0; i < 26; i += 1) await open();
+  assert.equal(cores.length, 24);
+  const seats = () => cores.map((core) => core.called("create").length - core.called("destroy").length);
+  assert.deepEqual([...new Set(seats())].sort(), [1, 2]);
+  assert.equal(seats().filter((used) => used === 2).length, 2);
+  await sessions[5].close();
+  await open();
+  assert.equal(cores.length, 25, "an instance without sessions is no longer counted");
+  await Promise.all(sessions.map((session) => session.close()));
+});

@@ -1,0 +1,51 @@
+// What the published JavaScript may not contain: each line of it must load in every runtime.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+
+const folder = new URL("../../target/npm/", import.meta.url);
+const names = readdirSync(folder).filter((name) => name.endsWith(".js"));
+const sources = names.map((name) => [name, withoutComments(readFileSync(new URL(name, folder), "utf8"))]);
+
+function withoutComments(text) {
+  return text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
+}
+
+test("there is no eval, no dynamic import and no top-level await", () => {
+  assert.ok(sources.length > 20);
+  for (const [name, text] of sources) {
+    assert.doesNotMatch(text, /\beval\s*\(|\bnew Function\b/, name);
+    assert.doesNotMatch(text, /\bimport\s*\(/, name);
+    assert.doesNotMatch(text, /^(await|for await)\b|^(const|let|export const) [^=]*= await\b/m, name);
+  }
+});
+
+test("only the entry for Node imports a module of Node's, and nothing imports a package", () => {
+  for (const [name, text] of sources) {
+    const imports = [...text.matchAll(/^(?:import|export)\s(?:[^;"'=]*?\bfrom\s)?\s*["']([^"']+)["']/gm)].map(
+      ([, from]) => from,
+    );
+    const foreign = imports.filter((from) => !from.startsWith("./"));
+    assert.deepEqual(foreign, name === "url-node.js" ? ["node:fs/promises"] : [], name);
+  }
+});
+
+test("importing an entry starts nothing: no fetch, no timer, no clock, no compilation", async (t) => {
+  const used = [];
+  const note = (what) => () => {
+    used.push(what);
+    throw new Error(`${what} at module scope`);
+  };
+  t.mock.method(globalThis, "fetch", note("fetch"));
+  t.mock.method(globalThis, "setTimeout", note("setTimeout"));
+  t.mock.method(performance, "now", note("performance.now"));
+  t.mock.method(Date, "now", note("Date.now"));
+  t.mock.method(crypto, "getRandomValues", note("getRandomValues"));
+  t.mock.method(WebAssembly, "compile", note("compile"));
+  t.mock.method(WebAssembly, "Module", note("Module"));
+  for (const entry of ["index.js", "url.js", "url-node.js", "slim.js"]) {
+    const { connect } = await import(new URL(entry, folder));
+    assert.equal(typeof connect, "function", entry);
+  }
+  assert.deepEqual(used, []);
+});

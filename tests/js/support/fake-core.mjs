@@ -1,0 +1,139 @@
+// A core whose every word is scripted by the test, in place of the module: what a real one can't be made to say.
+import { connector } from "../../../target/npm/connect.js";
+
+/** The smallest module: it is only handed to the factory. */
+export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
+
+/** Lets everything that waits in microtasks run, and the timers that are due. */
+export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+const silent = ["connect", "answer", "cancel", "push", "end", "fail", "destroy"];
+
+export class FakeCore {
+  /** Every export that was called: `[name, ...arguments]`. */
+  log = [];
+  /** By name of an export: runs instead of the scripted answer; what it throws is a trap. */
+  on = {};
+  /** What the wrapper has of it. */
+  exports;
+  #batches = [];
+  #calls = 0;
+
+  constructor() {
+    const answers = {
+      create: (host, config) => {
+        Object.assign(this, { host, config });
+        return 7;
+      },
+      call: () => this.#next(),
+      notify: () => this.#next(),
+      request_id: (_handle, call) => `fake-${call}`,
+      close: () => ({ outputs: [{ out: "closed" }] }),
+      poll: () => this.#batches.shift(),
+      drain: () => this.#batches.shift(),
+      retire: () => {},
+    };
+    for (const name of silent) answers[name] = () => undefined;
+    const run = (name, args) => {
+      this.log.push([name, ...args]);
+      return (this.on[name] ?? answers[name])(...args);
+    };
+    this.exports = Object.fromEntries(
+      Object.keys(answers).map((name) => [name, (...args) => run(name, args)]),
+    );
+  }
+
+  /** What the wrapper hears next, as if the network or a timer had brought it. Messages may be text as well. */
+  tell(outputs, messages = []) {
+    const text = typeof messages === "string" ? messages : JSON.stringify(messages);
+    this.#batches.push({ outputs, messages: text });
+    this.host.schedule();
+  }
+
+  /** The handshake is answered. */
+  ready(result = {}, more = {}) {
+    const response = { jsonrpc: "2.0", id: "fake-0", result: { capabilities: {}, ...result } };
+    this.tell(
+      [{ out: "ready", era: "legacy", protocolVersion: "2025-11-25", message: 0, ...more }],
+      [response],
+    );
+  }
+
+  /** A call is answered; `response` has `result` or `error`. */
+  answer(call, response, more = {}) {
+    this.tell([{ out: "settle", call, at: 9, type: "result", message: 0, ...more }], [response]);
+  }
+
+  /** A notification of the server's, for a call or the session. */
+  message(call, method, params, type = "message") {
+    const whose = call === undefined ? {} : { call };
+    this.tell([{ out: "event", ...whose, at: 5, type, message: 0 }], [{ jsonrpc: "2.0", method, params }]);
+  }
+
+  /** A call failed. */
+  fail(call, why = {}) {
+    this.tell([failure(call, why)]);
+  }
+
+  /** The arguments of each call of one export. */
+  called(name) {
+    return this.log.filter(([each]) => each === name).map(([, ...rest]) => rest);
+  }
+
+  #next() {
+    this.#calls += 1;
+    return this.#calls;
+  }
+}
+
+/** A settle output of a call that failed. */
+export function failure(call, why = {}) {
+  const diagnostics = { startedAt: 1, endedAt: 9, recent: [], attempts: [] };
+  return {
+    out: "settle",
+    call,
+    at: 9,
+    type: "tool_call_failed",
+    method: "tools/call",
+    reason: "stream_lost",
+    outcome: "unknown",
+    retrySafe: false,
+    text: "the stream ended",
+    diagnostics,
+    ...why,
+  };
+}
+
+/** A `connect` whose instances are fakes, collected in `cores`. `prepare` scripts each new one. */
+export function fakeConnect(prepare = () => {}) {
+  const cores = [];
+  const connect = connector(
+    () => emptyModule,
+    () => {
+      const core = new FakeCore();
+      prepare(core, cores.length);
+      cores.push(core);
+      return core.exports;
+    },
+  );
+  return { connect, cores };
+}
+
+/** A session that is ready, and its core. */
+export async function fakeSession(options = {}, prepare = () => {}) {
+  const { connect, cores } = fakeConnect(prepare);
+  const opening = connect("https://server.test/mcp", { fetch: noFetch, ...options });
+  await turn();
+  cores[0].ready();
+  return { session: await opening, core: cores[0], cores, connect };
+}
+
+/** A fetch that never answers. */
+export const noFetch = () => new Promise(() => {});
+
+/** All events of a call, as a loop sees them. */
+export async function eventsOf(call) {
+  const events = [];
+  for await (const event of call) events.push(event);
+  return events;
+}

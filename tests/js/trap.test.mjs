@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { connector } from "../../target/npm/connect.js";
+import {
+  emptyModule,
+  eventsOf,
+  FakeCore,
+  fakeConnect,
+  fakeSession,
+  noFetch,
+  turn,
+} from "./support/fake-core.mjs";
+
+const trap = () => {
+  throw new WebAssembly.RuntimeError("unreachable");
+};
+
+test("a trap settles the calls of its session with internal_error, unknown, and the panic's text", async () => {
+  const { session, core } = await fakeSession();
+  const seen = session.callTool("work", {}, { idempotent: true });
+  const other = session.request("prompts/list");
+  core.tell([{ out: "event", call: 1, at: 2, type: "open", status: 200 }]);
+  core.message(1, "notifications/progress", { progress: 1 }, "progress");
+  await turn();
+  core.on.poll = () => {
+    core.host.panicked("index out of bounds");
+    trap();
+  };
+  core.tell([]);
+  const events = await eventsOf(seen);
+  const last = events.at(-1);
+  assert.deepEqual(
+    [last.type, last.reason, last.outcome, last.retrySafe, last.method, last.tool],
+    ["tool_call_failed", "internal_error", "unknown", true, "tools/call", "work"],
+  );
+  assert.match(last.message, /index out of bounds/);
+  const { diagnostics } = last;
+  assert.equal(diagnostics.lastStatus, 200);
+  assert.equal(diagnostics.events, 1);
+  assert.equal(diagnostics.lastProgressAt, 5);
+  assert.ok(diagnostics.endedAt >= diagnostics.startedAt);
+  assert.deepEqual([diagnostics.attempts, diagnostics.recent], [[], []]);
+  await assert.rejects(other.result, { reason: "internal_error", retrySafe: false });
+});
+
+test("a lost instance is retired, and never called again", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.on.poll = trap;
+  core.tell([]);
+  await call.result.catch(() => {});
+  assert.equal(core.log.at(-1)[0], "retire");
+  const exports = core.log.length;
+  call.cancel();
+  core.host.schedule();
+  await turn();
+  assert.equal(core.log.length, exports);
+});
+
+test("the next call after a trap gets a fresh instance with a handshake of its own", async () => {
+  const { session, core, cores } = await fakeSession();
+  core.on.poll = trap;
+  core.tell([]);
+  await turn();
+  const call = session.callTool("work");
+  assert.equal(cores.length, 2);
+  assert.deepEqual(
+    cores[1].log.map(([name]) => name).filter((name) => name !== "request_id"),
+    ["create", "connect", "call", "drain"],
+  );
+  cores[1].ready({}, { sessionId: "s-2" });
+  cores[1].answer(1, { result: "carried on" });
+  assert.equal(await call.result, "carried on");
+  assert.equal(session.sessionId, "s-2");
+  assert.notEqual(cores[0].config.seed, cores[1].config.seed);
+});
+
+test("a trap inside a caller's own export settles that call, after the caller has it", async () => {
+  for (const name of ["call", "drain", "request_id"]) {
+    const seen = [];
+    const { session, core } = await fakeSession({ onEvent: (event) => void seen.push(event.type) });
+    core.on[name] = trap;
+    seen.length = 0;
+    const call = session.callTool("work");
+    assert.deepEqual(seen, [], name);
+    await assert.rejects(call.result, { reason: "internal_error", outcome: "unknown" }, name);
+    assert.deepEqual(seen, ["tool_call_failed"], name);
+  }
+});
+
+test("a trap in cancel, close or notify settles what waits", async () => {
+  const cancelling = await fakeSession();
+  cancelling.core.on.cancel = trap;
+  const call = cancelling.session.callTool("work");
+  call.cancel();
+  await assert.rejects(call.result, { reason: "internal_error" });
+
+  const closing = await fakeSession();
+  closing.core.on.close = trap;
+  const pending = closing.session.callTool("work");
+  await closing.session.close();
+  await assert.rejects(pending.result, { name: "ToolCallFailedError" });
+  await assert.rejects(closing.session.callTool("work").result, { reason: "closed" });
+  assert.equal(closing.cores.length, 1);
+
+  const notifying = await fakeSession();
+  notifying.core.on.notify = trap;
+  await assert.rejects(notifying.session.notify("notifications/x"), { reason: "internal_error" });
+});
+
+test("a trap in the handshake rejects connect", async () => {
+  for (const name of ["create", "connect", "poll"]) {
+    const { connect, cores } = fakeConnect((core) => {
+      core.on[name] = trap;
+    });
+    const opening = connect("https://server.test/mcp", { fetch: noFetch });
+    await turn();
+    if (name === "poll") cores[0].host.schedule();
+    await assert.rejects(
+      opening,
+      { name: "ToolCallFailedError", method: "initialize", reason: "internal_error" },
+      name,
+    );
+  }
+});
+
+test("a trap aborts the session's exchanges, and what the instance awaits stays silent", async () => {
+  const signals = [];
+  const fetch = (_url, { signal }) => {
+    signals.push(signal);
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  };
+  const { core } = await fakeSession({ fetch });
+  let settled = false;
+  const note = () => {
+    settled = true;
+  };
+  core.host.open(1, "https://server.test/mcp", { method: "POST" }).then(note, note);
+  await turn();
+  core.on.poll = trap;
+  core.tell([]);
+  await turn();
+  assert.equal(signals[0].aborted, true);
+  assert.equal(settled, false);
+});
+
+test("another session is not touched by a trap", async () => {
+  const { session, core, cores, connect } = await fakeSession();
+  const opening = connect("https://other.test/mcp", { fetch: noFetch });
+  await turn();
+  cores[1].ready();
+  const other = await opening;
+  const call = other.callTool("work");
+  const lost = session.callTool("work");
+  core.on.poll = trap;
+  core.tell([]);
+  await assert.rejects(lost.result, { reason: "internal_error" });
+  cores[1].answer(1, { result: "unharmed" });
+  assert.equal(await call.result, "unharmed");
+});
+
+test("where the runtime gives no more instances, sessions share one, and lose it together", async () => {
+  const core = new FakeCore();
+  const hosts = [];
+  core.on.create = (host, config) => {
+    hosts.push(host);
+    Object.assign(core, { host, config });
+    return hosts.length;
+  };
+  let made = 0;
+  const connect = connector(
+    () => emptyModule,
+    () => {
+      made += 1;
+      // biome-ignore lint/style/useThrowOnlyError: Firefox throws this string
+      if (made > 1) throw "out of memory";
+      return core.exports;
+    },
+  );
+  const sessions = [];
+  for (const handle of [1, 2]) {
+    const opening = connect(`https://server.test/${handle}`, { fetch: noFetch });
+    await turn();
+    core.ready();
+    sessions.push(await opening);
+  }
+  const calls = sessions.map((session) => session.callTool("work"));
+  assert.deepEqual(
+    core.called("call").map(([handle]) => handle),
+    [1, 2],
+  );
+  core.on.poll = trap;
+  hosts[0].schedule();
+  for (const call of calls) await assert.rejects(call.result, { reason: "internal_error" });
+});
+
+test("where there is no instance at all, connect says so and nothing was sent", async () => {
+  const connect = connector(
+    () => emptyModule,
+    () => {
+      throw new RangeError("WebAssembly.Instance(): Out of memory");
+    },
+  );
+  const thrown = await connect("https://server.test/mcp", { fetch: noFetch }).catch((caught) => caught);
+  assert.deepEqual(
+    [thrown.name, thrown.method, thrown.reason, thrown.outcome],
+    ["ToolCallFailedError", "initialize", "internal_error", "not_sent"],
+  );
+  assert.match(thrown.message, /Out of memory/);
+  assert.ok(thrown.cause instanceof RangeError);
+});
