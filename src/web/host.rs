@@ -3,9 +3,9 @@
 use js_sys::{Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen::JsCast;
-use web_sys::{Headers, RequestCache, RequestInit};
+use web_sys::{Headers, RequestCache, RequestInit, RequestRedirect, Url};
 
-use crate::proto::{HttpRequest, IoFailure, Method, ResponseHead};
+use crate::proto::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
 
 #[wasm_bindgen]
 extern "C" {
@@ -49,23 +49,42 @@ pub(super) fn request_init(request: &HttpRequest, browser: bool) -> Result<Reque
         // Browsers queue parallel GETs of one URL behind each other, in case the first can be cached.
         init.set_cache(RequestCache::NoStore);
     }
+    if !browser {
+        // Browsers hide a manual redirect; everywhere else it is shown, and followed or not by the core.
+        init.set_redirect(RequestRedirect::Manual);
+    }
     Ok(init)
 }
 
-/// The head of a response. A user's `fetch` may return any value: what has no status is an error.
-pub(super) fn response_head(response: &JsValue) -> Result<ResponseHead, JsValue> {
+/// Where a response redirects to, or was redirected to by a runtime that follows by itself.
+fn redirect(response: &JsValue, location: Option<String>, asked: &str) -> Option<Redirect> {
+    let property = |name: &str| Reflect::get(response, &JsValue::from_str(name)).unwrap_or_default();
+    let followed = property("redirected").as_bool().unwrap_or(false);
+    let target = match location {
+        Some(location) => Url::new_with_base(&location, asked).ok()?,
+        None if followed => Url::new(&property("url").as_string()?).ok()?,
+        None => return None,
+    };
+    let same_origin = Url::new(asked).is_ok_and(|asked| asked.origin() == target.origin());
+    Some(Redirect { url: target.href(), same_origin })
+}
+
+/// The head of a response to a request to `asked`. A user's `fetch` may return any value: what has no status is an error.
+pub(super) fn response_head(response: &JsValue, asked: &str) -> Result<ResponseHead, JsValue> {
     let status = Reflect::get(response, &JsValue::from_str("status"))?.as_f64();
     let Some(status) = status else {
         return Err(JsValue::from_str("fetch gave something that is no Response"));
     };
     let headers: Headers = Reflect::get(response, &JsValue::from_str("headers"))?.unchecked_into();
     let value = |name: &str| headers.get(name).ok().flatten();
+    let location = value("location").filter(|_| (300..400).contains(&(status as u16)));
     Ok(ResponseHead {
         status: status as u16,
         content_type: value("content-type"),
         session_id: value("mcp-session-id"),
         retry_after: value("retry-after"),
         challenged: value("www-authenticate").is_some(),
+        redirect: redirect(response, location, asked),
     })
 }
 

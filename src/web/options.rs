@@ -3,7 +3,7 @@
 use js_sys::{Array, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
-use crate::proto::{CallSpec, ConfigError, EraOption, Options, TimeoutOptions};
+use crate::proto::{CallSpec, ConfigError, EraOption, Options, ReplayOption, TimeoutOptions};
 
 /// A plain object of the wrapper's; an absent property is `None`.
 pub(super) struct Object<'a>(pub(super) &'a JsValue);
@@ -52,6 +52,9 @@ impl Object<'_> {
             timeouts: self.timeouts(),
             base_ms: self.number("baseMs"),
             max_ms: self.number("maxMs"),
+            max_reissues: self.number("maxReissues"),
+            replay: ReplayOption::parse(self.text("replay").as_deref().unwrap_or("hints"))?,
+            fail_lost_session: self.text("onSessionLost").as_deref() == Some("fail"),
             max_concurrent: self.number("maxConcurrent"),
             max_queued: self.number("maxQueued"),
             max_event_bytes: self.number("maxEventBytes"),
@@ -71,6 +74,7 @@ impl Object<'_> {
             tool: self.text("tool"),
             progress: self.flag("progress"),
             idempotent: self.flag("idempotent"),
+            replay: self.get("replay").as_bool(),
             timeouts: self.timeouts(),
         }
     }

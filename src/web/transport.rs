@@ -136,15 +136,16 @@ impl Transport {
     /// Starts a fetch; its head comes by a task.
     fn transmit(&self, exchange: ExchangeId, request: &HttpRequest) {
         let call = request.call.map(|call| call.0);
+        let url = request.url.clone().unwrap_or_else(|| self.url.clone());
         let started = request_init(request, self.browser)
-            .and_then(|init| self.host.open(exchange.0, &self.url, &init, call));
+            .and_then(|init| self.host.open(exchange.0, &url, &init, call));
         let arrivals = Rc::clone(&self.arrivals);
         self.executor.spawn(Box::pin(async move {
             let result = match started {
                 Ok(promise) => JsFuture::from(promise).await,
                 Err(error) => Err(error),
             };
-            let arrival = result.and_then(|response| response_head(&response));
+            let arrival = result.and_then(|response| response_head(&response, &url));
             arrivals.borrow_mut().push((exchange, arrival.map_err(|error| io_failure(&error))));
         }));
     }

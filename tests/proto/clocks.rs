@@ -1,6 +1,6 @@
 //! The clocks of a call, in virtual time.
 
-use crate::world::{header, note, options, result, World, SSE};
+use crate::world::{note, options, result, World, SSE};
 use landfall::proto::{CallSpec, Config, Options, Reason, TimeoutOptions};
 
 fn timeouts(set: impl FnOnce(&mut TimeoutOptions)) -> Options {

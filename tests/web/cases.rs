@@ -96,10 +96,21 @@ async fn a_stream_that_falls_silent_is_resumed() {
 
 #[wasm_bindgen_test]
 async fn a_dead_session_fails_its_call_with_session_lost() {
-    let rig = Rig::connected(r#"{"baseMs":20}"#).await;
+    let rig = Rig::connected(r#"{"baseMs":20,"onSessionLost":"fail"}"#).await;
     let call = rig.call("scripted", &script(&key("dead"), 2, &[(1, r#"{"wait":30},{"killSession":404}"#)]));
     assert_eq!(failure(&rig.settled(call).await), ("session_lost".to_string(), "unknown".to_string()));
     assert_eq!(rig.open_exchanges(), 0);
+}
+
+#[wasm_bindgen_test]
+async fn a_dead_session_is_replaced_for_the_next_call() {
+    let rig = Rig::connected(r#"{"baseMs":20}"#).await;
+    let lost = rig.call("scripted", &script(&key("dead"), 2, &[(1, r#"{"wait":30},{"killSession":404}"#)]));
+    assert_eq!(failure(&rig.settled(lost).await).0, "session_lost");
+    let key = key("next");
+    let call = rig.call("scripted", &script(&key, 2, &[]));
+    assert_answered(&rig.settled(call).await);
+    assert_eq!(executions(&key).await, 1.0);
 }
 
 #[wasm_bindgen_test]

@@ -170,17 +170,24 @@ impl Network {
         agenda.plan(link.last, Happening::Deliver(id, delivery));
     }
 
-    /// A stretch of a body travels to the client, in chunks of any size.
-    pub(crate) fn write(&mut self, agenda: &mut Agenda<Happening>, now: Time, id: LinkId, mut stretch: Stretch) {
+    /// A stretch of a body travels to the client, in chunks of any size. Tells whether it was cut inside.
+    pub(crate) fn write(
+        &mut self,
+        agenda: &mut Agenda<Happening>,
+        now: Time,
+        id: LinkId,
+        mut stretch: Stretch,
+    ) -> bool {
         let link = &mut self.links[id];
         if stretch.bytes.is_empty() {
-            return;
+            return false;
         }
         if std::mem::take(&mut link.cut_inside) {
             let at = link.rng.below(stretch.bytes.len() as u64) as usize;
             let front = stretch.split_front(at);
             self.send(agenda, now, id, Delivery::Bytes(front));
-            return self.send(agenda, now, id, Delivery::Failed(""));
+            self.send(agenda, now, id, Delivery::Failed(""));
+            return true;
         }
         while link_splits(&mut self.links[id], &stretch) {
             let link = &mut self.links[id];
@@ -189,6 +196,7 @@ impl Network {
             self.send(agenda, now, id, Delivery::Bytes(front));
         }
         self.send(agenda, now, id, Delivery::Bytes(stretch));
+        false
     }
 
     pub(crate) fn fault(&mut self, agenda: &mut Agenda<Happening>, now: Time, id: LinkId, fault: Fault) {

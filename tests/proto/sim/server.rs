@@ -39,6 +39,8 @@ pub(crate) struct Server<'a> {
     pub(crate) effects: Vec<Effect>,
     /// How often each call was executed.
     pub(crate) executed: Vec<u32>,
+    /// Sessions that it forgot by itself.
+    pub(crate) deaths: u32,
     pub(crate) shares: Shares,
 }
 
@@ -60,6 +62,7 @@ impl<'a> Server<'a> {
             works: Vec::new(),
             effects: Vec::new(),
             executed: vec![0; schedule.calls.len()],
+            deaths: 0,
             shares: Shares::default(),
         }
     }
@@ -106,7 +109,7 @@ impl<'a> Server<'a> {
 
     fn kill(&mut self, place: usize, bodies: Bodies) {
         self.sessions[place].alive = false;
-        self.shares.happened(Happened::SessionDeath);
+        self.deaths += 1;
         for work in self.works.iter_mut().filter(|work| work.session == place) {
             if bodies == Bodies::Stay {
                 continue;
@@ -305,10 +308,7 @@ impl<'a> Server<'a> {
             Fate::Get(Resume::WrongType) => return self.answer(link, head(200, "text/html"), "<p>hello</p>"),
             _ => {}
         }
-        let Some((work, place)) = self.find(session, cursor) else {
-            self.shares.happened(Happened::RefusedResume);
-            return self.refuse(link, 404, None);
-        };
+        let Some((work, place)) = self.find(session, cursor) else { return self.refuse(link, 404, None) };
         self.serve(link, work, place);
     }
 
@@ -328,7 +328,6 @@ impl<'a> Server<'a> {
         if place < kept_from {
             self.shares.happened(Happened::EvictedCursor);
             if let Unknown::Refuse(status) = plan.unknown {
-                self.shares.happened(Happened::RefusedResume);
                 return self.refuse(link, status, None);
             }
             if kept_from > from {
@@ -340,7 +339,6 @@ impl<'a> Server<'a> {
         let old = self.works[work].attached;
         match plan.held {
             Held::Conflict if old.is_some() => {
-                self.shares.happened(Happened::Conflict);
                 return self.refuse(link, 409, None);
             }
             Held::Move => self.effects.extend(old.map(Effect::End)),

@@ -183,7 +183,8 @@ impl Server<'_> {
                 self.shares.happened(Happened::HalfOpen);
                 self.effects.push(Effect::Fault(link, fault));
             }
-            // The cut comes with the next event, and is noticed some time after it.
+            // The cut comes with the next event.
+            Fault::CutInside => self.effects.push(Effect::Fault(link, fault)),
             _ => self.lose(link, fault),
         }
     }
@@ -376,6 +377,7 @@ impl Server<'_> {
         let json = work.json.take();
         match last {
             Last::Never => return,
+            Last::Heartbeats if json.is_some() => return,
             Last::Heartbeats => {
                 let beats = &mut work.texts;
                 *beats += 1;

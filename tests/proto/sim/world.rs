@@ -1,0 +1,515 @@
+//! One run: a client, its user, the network and the server, in virtual time.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use landfall::proto::{
+    CallId, CallSpec, Client, Config, Event, ExchangeId, HttpRequest, Input, Instant, IoFailure, Load, Method,
+    Options, Output, ResponseHead,
+};
+
+use super::agenda::{Agenda, Rng, Time};
+use super::network::{Delivery, Fate, Fault, LinkId, Network};
+use super::properties::Judge;
+use super::schedule::{Broken, CallPlan, Clocks, Incident, Reply, Resume, Schedule, Tool};
+use super::server::{Effect, Server};
+use super::shares::{Happened, Shares};
+use super::trace::Trace;
+
+/// What comes to pass at an instant.
+#[derive(Clone, Debug)]
+pub(crate) enum Happening {
+    /// The user makes this planned call.
+    Make(usize),
+    /// The user cancels this planned call.
+    Cancel(usize),
+    /// The user answers a question put to this client.
+    Answer(u32, String),
+    Incident(Incident),
+    /// A request comes to the server.
+    Arrive(LinkId),
+    /// A response comes to the client.
+    Deliver(LinkId, Delivery),
+    /// A work goes on.
+    Step(usize),
+    /// The server notices that a body is lost.
+    Notice(LinkId),
+}
+
+/// What became of a run.
+pub(crate) struct Run {
+    /// The first property that did not hold.
+    pub(crate) broken: Option<String>,
+    pub(crate) trace: u64,
+    pub(crate) shares: Shares,
+    pub(crate) endings: Vec<String>,
+    pub(crate) inputs: u64,
+    pub(crate) log: Vec<String>,
+}
+
+/// The epoch of every run.
+const START: Time = 1_000_000_000;
+/// More inputs than any schedule needs: a run that takes more does not come to rest.
+const MOST_INPUTS: u64 = 200_000;
+
+struct World<'a> {
+    schedule: &'a Schedule,
+    now: Time,
+    agenda: Agenda<Happening>,
+    client: Client,
+    /// Counts the clients: a trap takes one away.
+    generation: u32,
+    wake: Option<Time>,
+    network: Network,
+    /// The current client's exchanges.
+    exchanges: BTreeMap<ExchangeId, LinkId>,
+    server: Server<'a>,
+    judge: Judge<'a>,
+    rng: Rng,
+    outage: Option<(Time, Broken)>,
+    handshakes: usize,
+    closed: bool,
+    shares: Shares,
+    trace: Trace,
+    inputs: u64,
+}
+
+/// Runs a schedule; with `logging`, what happened is told line by line.
+pub(crate) fn run(schedule: &Schedule, logging: bool) -> Run {
+    let mut world = World::new(schedule, logging);
+    world.connect();
+    world.until_rest();
+    world.rest("all is done");
+    if !world.closed {
+        world.close();
+        world.until_rest();
+        world.rest("the client was closed");
+    }
+    world.finish()
+}
+
+fn client(schedule: &Schedule, generation: u32) -> Client {
+    let plan = &schedule.client;
+    let options = Options {
+        client_info: r#"{"name":"simulation","version":"1"}"#.to_string(),
+        capabilities: r#"{"elicitation":{}}"#.to_string(),
+        timeouts: plan.clocks.options(),
+        max_concurrent: Some(f64::from(plan.max_concurrent)),
+        full_diagnostics: true,
+        ..Options::default()
+    };
+    Client::new(Config::new(options).expect("valid options"), schedule.seed ^ u64::from(generation))
+}
+
+fn instant(time: Time) -> Instant {
+    Instant::from_micros(time)
+}
+
+impl<'a> World<'a> {
+    fn new(schedule: &'a Schedule, logging: bool) -> Self {
+        let mut agenda = Agenda::new();
+        for (number, call) in schedule.calls.iter().enumerate() {
+            let at = START + u64::from(call.at) * 1_000;
+            agenda.plan(at, Happening::Make(number));
+            if let Some(cancel) = call.cancel {
+                agenda.plan(at + u64::from(cancel) * 1_000, Happening::Cancel(number));
+            }
+        }
+        for (at, incident) in &schedule.incidents {
+            agenda.plan(START + u64::from(*at) * 1_000, Happening::Incident(*incident));
+        }
+        Self {
+            schedule,
+            now: START,
+            agenda,
+            client: client(schedule, 0),
+            generation: 0,
+            wake: None,
+            network: Network::new(schedule.seed),
+            exchanges: BTreeMap::new(),
+            server: Server::new(schedule),
+            judge: Judge::new(schedule),
+            rng: Rng::new(schedule.seed ^ 0x0047_0041),
+            outage: None,
+            handshakes: 0,
+            closed: false,
+            shares: Shares::default(),
+            trace: Trace::new(logging),
+            inputs: 0,
+        }
+    }
+
+    fn finish(mut self) -> Run {
+        self.judge.at_the_end(&self.server);
+        let mut shares = self.shares;
+        shares.join(self.server.shares);
+        shares.join(self.judge.shares);
+        Run {
+            broken: self.judge.broken,
+            trace: self.trace.hash(),
+            shares,
+            endings: self.judge.endings,
+            inputs: self.inputs,
+            log: self.trace.into_lines(),
+        }
+    }
+
+    /// Lets time pass until nothing is planned any more.
+    fn until_rest(&mut self) {
+        while self.judge.broken.is_none() {
+            let network_first = self.schedule.client.network_first;
+            let wakes = match (self.wake, self.agenda.next()) {
+                (None, None) => return,
+                (Some(wake), Some(next)) => wake < next || (wake == next && !network_first),
+                (wake, _) => wake.is_some(),
+            };
+            self.inputs += 1;
+            if self.inputs > MOST_INPUTS {
+                return self.judge.breaks("the run does not come to rest".to_string());
+            }
+            if wakes {
+                self.now = self.now.max(self.wake.unwrap_or_default());
+                self.input(Input::Timeout);
+            } else if let Some(at) = self.agenda.next() {
+                self.now = self.now.max(at);
+                let happening = self.agenda.take().expect("it was just seen");
+                self.trace.line(self.now, "", |line| write!(line, "{happening:?}"));
+                self.happen(happening);
+            }
+            self.take_effects();
+        }
+    }
+
+    /// Nothing is planned: nothing may be held either.
+    fn rest(&mut self, when: &str) {
+        let load = self.client.load();
+        if self.judge.broken.is_none() && load != Load::default() {
+            self.judge.breaks(format!("nothing is left when {when}: {load:?}"));
+        }
+        if self.judge.broken.is_none() {
+            self.judge.at_rest();
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Make(number) => self.make(number),
+            Happening::Cancel(number) => {
+                let Some(call) = self.judge.live_call(number) else { return };
+                self.shares.happened(Happened::Cancel);
+                self.judge.on_cancel(number);
+                self.client.cancel(instant(self.now), call);
+                self.drain();
+            }
+            Happening::Answer(generation, body) if generation == self.generation => {
+                self.client.answer(instant(self.now), &body);
+                self.drain();
+            }
+            Happening::Answer(..) => {}
+            Happening::Incident(incident) => self.incident(incident),
+            Happening::Arrive(link) => self.arrive(link),
+            Happening::Deliver(link, delivery) => self.deliver(link, delivery),
+            Happening::Step(work) => self.server.step(work),
+            Happening::Notice(link) => self.server.noticed(self.now, link),
+        }
+    }
+
+    fn connect(&mut self) {
+        self.client.connect(instant(self.now));
+        self.drain();
+        if self.schedule.client.lists {
+            let spec = CallSpec { method: "tools/list".to_string(), ..CallSpec::default() };
+            self.call(None, spec);
+        }
+    }
+
+    fn make(&mut self, number: usize) {
+        let plan = &self.schedule.calls[number];
+        if plan.tool == Tool::Notify {
+            let params = format!("{{\"k\":{number}}}");
+            let call = self.client.notify(instant(self.now), "notifications/k", &params);
+            self.judge.on_made(self.now, self.generation, call, Some(number));
+            return self.drain();
+        }
+        let timeouts = plan.clocks.map(Clocks::options).unwrap_or_default();
+        let name = plan.tool.name();
+        let (method, tool, params) = match name {
+            Some(name) => {
+                let params = format!("{{\"name\":\"{name}\",\"arguments\":{{\"k\":{number}}}}}");
+                ("tools/call", Some(name.to_string()), params)
+            }
+            None => ("resources/read", None, format!("{{\"uri\":\"sim:{number}\",\"k\":{number}}}")),
+        };
+        let idempotent = plan.tool == Tool::Vouched;
+        let (method, progress) = (method.to_string(), true);
+        self.call(
+            Some(number),
+            CallSpec { method, params, tool, progress, idempotent, timeouts, ..CallSpec::default() },
+        );
+    }
+
+    fn call(&mut self, number: Option<usize>, spec: CallSpec) {
+        let call = self.client.call(instant(self.now), spec).expect("valid clocks");
+        self.judge.on_made(self.now, self.generation, call, number);
+        self.drain();
+    }
+
+    fn incident(&mut self, incident: Incident) {
+        match incident {
+            Incident::SessionDies(_) | Incident::ListChanged => self.server.incident(incident),
+            Incident::Trap if !self.closed => self.trap(),
+            Incident::Outage(ms, broken) => {
+                self.shares.happened(Happened::Outage);
+                self.outage = Some((self.now + u64::from(ms) * 1_000, broken));
+                let open: Vec<_> = self.network.links.iter().enumerate().filter(|(_, l)| l.is_open()).collect();
+                for link in open.into_iter().map(|(id, _)| id).collect::<Vec<_>>() {
+                    let fault = if broken == Broken::Cut { Fault::Cut } else { Fault::Silence };
+                    self.server.lose(link, fault);
+                }
+            }
+            Incident::Wake => self.input(Input::Timeout),
+            Incident::Close if !self.closed => {
+                self.shares.happened(Happened::Close);
+                self.close();
+            }
+            Incident::Trap | Incident::Close => {}
+        }
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        self.judge.on_close();
+        self.client.close(instant(self.now));
+        self.drain();
+    }
+
+    /// The module traps: what the wrapper does then.
+    fn trap(&mut self) {
+        if self.judge.on_trap(self.now) {
+            self.shares.happened(Happened::Trap);
+        }
+        for (_, link) in std::mem::take(&mut self.exchanges) {
+            self.abort(link);
+        }
+        self.generation += 1;
+        self.client = client(self.schedule, self.generation);
+        self.connect();
+    }
+
+    fn abort(&mut self, link: LinkId) {
+        self.network.links[link].gone = true;
+        let notice = u64::from(self.schedule.server.notice) * 1_000;
+        self.agenda.plan(self.now + self.rng.delay() + notice, Happening::Notice(link));
+    }
+
+    fn input(&mut self, input: Input<'_>) {
+        self.trace.input(self.now, &input);
+        self.client.handle_input(instant(self.now), input);
+        self.drain();
+    }
+
+    /// Obeys the client until it has nothing more to say.
+    fn drain(&mut self) {
+        loop {
+            let output = self.client.poll_output();
+            if let Output::Timeout(next) = output {
+                self.trace.wake(next.map(|(at, _)| at));
+                self.wake = next.map(|(at, _)| micros(at));
+                return;
+            }
+            self.trace.output(self.now, &output, &self.client);
+            if self.judge.broken.is_some() {
+                continue;
+            }
+            self.judge.on_output(self.now, &output);
+            self.obey(output);
+        }
+    }
+
+    fn obey(&mut self, output: Output) {
+        match output {
+            Output::Transmit(exchange, request) => self.transmit(exchange, request),
+            Output::Read(exchange, reads) => self.read(exchange, reads),
+            Output::Abort(exchange) => {
+                if let Some(&link) = self.exchanges.get(&exchange) {
+                    self.judge.on_abort(self.now, &self.network.links[link]);
+                    self.abort(link);
+                }
+            }
+            Output::Event(call, _, event) => {
+                let text = match &event {
+                    Event::Message { message } | Event::Progress { message } => self.client.text(*message),
+                    _ => "",
+                };
+                self.judge.on_event(self.now, call, &event, text);
+            }
+            Output::Settle(call, at, settlement) => {
+                let at = micros(at);
+                self.judge.on_settle(self.now, at, call, &settlement, &self.client, &self.server);
+            }
+            Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
+            Output::Ready { session_id, .. } => self.judge.on_ready(session_id),
+            Output::Closed | Output::Timeout(_) => {}
+        }
+    }
+
+    fn question(&mut self, call: Option<CallId>, text: String) {
+        let answers = call.and_then(|call| self.judge.plan_of(call)).and_then(|plan| plan.answers);
+        let question: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let Some(ms) = answers else { return };
+        let result = r#""result":{"action":"accept","content":{}}"#;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, question["id"]);
+        self.agenda.plan(self.now + u64::from(ms) * 1_000, Happening::Answer(self.generation, body));
+    }
+
+    fn read(&mut self, exchange: ExchangeId, reads: bool) {
+        let Some(&id) = self.exchanges.get(&exchange) else { return };
+        let link = &mut self.network.links[id];
+        link.reading = reads;
+        if reads {
+            for delivery in std::mem::take(&mut link.waiting) {
+                self.agenda.plan(self.now, Happening::Deliver(id, delivery));
+            }
+        }
+    }
+
+    fn transmit(&mut self, exchange: ExchangeId, request: HttpRequest) {
+        let watched = request.call.and_then(|call| self.judge.watched(call));
+        let plan = watched.and_then(|watch| self.judge.plan(watch));
+        let fate = self.fate(&request, watched, plan);
+        let link = self.network.open(self.generation, exchange, request, watched, fate);
+        self.exchanges.insert(exchange, link);
+        self.judge.on_transmit(self.now, link, &self.network, &self.server);
+        let lost = match (self.outage_now(), fate) {
+            (Some(Broken::Cut), _) => Some(if self.rng.one_in(2) { "" } else { "ENETUNREACH" }),
+            (Some(Broken::Silent), _) => return,
+            (None, Fate::Post(Reply::Refused)) => Some("ECONNREFUSED"),
+            (None, Fate::Post(Reply::CutBefore(false)) | Fate::Get(Resume::CutBefore)) => {
+                self.shares.happened(Happened::Cut);
+                Some("")
+            }
+            (None, Fate::Post(Reply::NoHead(false)) | Fate::Get(Resume::NoHead)) => {
+                return self.shares.happened(Happened::HalfOpen);
+            }
+            (None, Fate::Plain) if self.rng.one_in(30) => Some(""),
+            _ => None,
+        };
+        match lost {
+            Some(code) => self.network.send(&mut self.agenda, self.now, link, Delivery::Failed(code)),
+            None => self.network.request(&mut self.agenda, self.now, link),
+        }
+    }
+
+    fn outage_now(&self) -> Option<Broken> {
+        self.outage.filter(|(until, _)| self.now < *until).map(|(_, broken)| broken)
+    }
+
+    /// What the schedule has decided for this request.
+    fn fate(&mut self, request: &HttpRequest, watched: Option<usize>, plan: Option<&CallPlan>) -> Fate {
+        let is_initialize = request.body.as_deref().is_some_and(|b| b.contains("\"method\":\"initialize\""));
+        if is_initialize {
+            self.handshakes += 1;
+            let reply = self.schedule.client.handshake.get(self.handshakes - 1).copied();
+            let plain = if self.rng.one_in(2) { Reply::Json } else { Reply::Stream };
+            return Fate::Post(reply.unwrap_or(plain));
+        }
+        let (Some(watched), Some(plan)) = (watched, plan) else { return Fate::Plain };
+        let nth = self.judge.count(watched, request.method);
+        match request.method {
+            Method::Get => Fate::Get(nth_of(&plan.resumes, nth, plan.stubborn).unwrap_or(Resume::Served)),
+            _ => Fate::Post(nth_of(&plan.replies, nth, plan.stubborn).unwrap_or(Reply::Stream)),
+        }
+    }
+
+    fn arrive(&mut self, link: LinkId) {
+        match self.outage_now() {
+            Some(Broken::Cut) => {
+                return self.network.send(&mut self.agenda, self.now, link, Delivery::Failed(""));
+            }
+            Some(Broken::Silent) => return,
+            None => {}
+        }
+        let before = self.server.deaths;
+        let Network { links, .. } = &self.network;
+        self.server.handle(self.now, link, &links[link].request, links[link].fate);
+        self.note_deaths(before);
+    }
+
+    fn note_deaths(&mut self, before: u32) {
+        if self.server.deaths > before && self.judge.has_live_calls() {
+            self.shares.happened(Happened::SessionDeath);
+        }
+    }
+
+    fn deliver(&mut self, id: LinkId, delivery: Delivery) {
+        let link = &mut self.network.links[id];
+        let exchange = link.exchange;
+        let is_late = link.gone || link.ended;
+        if link.generation != self.generation || (is_late && !self.schedule.client.late_inputs) {
+            return;
+        }
+        let is_body = !matches!(delivery, Delivery::Head(_));
+        if !is_late && is_body && !link.reading && self.judge.has_head(id) {
+            return link.waiting.push(delivery);
+        }
+        if is_late {
+            self.trace.line(self.now, "late ", |line| write!(line, "{exchange:?}"));
+        } else {
+            link.ended = matches!(delivery, Delivery::End | Delivery::Failed(_));
+            self.judge.on_delivery(self.now, id, &delivery, &self.network, &self.server);
+            self.note_refusal(id, &delivery);
+        }
+        match delivery {
+            Delivery::Head(head) => self.input(Input::Head(exchange, head)),
+            Delivery::Bytes(stretch) => self.input(Input::Body(exchange, &stretch.bytes)),
+            Delivery::End => self.input(Input::End(exchange)),
+            Delivery::Failed(code) => {
+                let failure = IoFailure { message: "terminated".to_string(), code: code.to_string() };
+                self.input(Input::Failed(exchange, failure));
+            }
+        }
+    }
+
+    fn note_refusal(&mut self, id: LinkId, delivery: &Delivery) {
+        let Delivery::Head(ResponseHead { status, .. }) = delivery else { return };
+        if self.network.links[id].request.method == Method::Get {
+            match status {
+                409 => self.shares.happened(Happened::Conflict),
+                408 | 425 | 429 | 500..=599 | 200 => {}
+                _ => self.shares.happened(Happened::RefusedResume),
+            }
+        }
+    }
+
+    fn take_effects(&mut self) {
+        for effect in std::mem::take(&mut self.server.effects) {
+            let now = self.now;
+            match effect {
+                Effect::Head(link, head) => {
+                    self.network.send(&mut self.agenda, now, link, Delivery::Head(head));
+                }
+                Effect::Write(link, stretch) => {
+                    if self.network.write(&mut self.agenda, now, link, stretch) {
+                        self.shares.happened(Happened::Cut);
+                        let notice = Duration::from_millis(self.schedule.server.notice.into());
+                        self.agenda.plan(now + notice.as_micros() as u64, Happening::Notice(link));
+                    }
+                }
+                Effect::End(link) => self.network.send(&mut self.agenda, now, link, Delivery::End),
+                Effect::Fault(link, fault) => self.network.fault(&mut self.agenda, now, link, fault),
+                Effect::Step(wait, work) => self.agenda.plan(now + wait, Happening::Step(work)),
+                Effect::Notice(wait, link) => self.agenda.plan(now + wait, Happening::Notice(link)),
+            }
+        }
+    }
+}
+
+fn nth_of<T: Copy>(list: &[T], nth: usize, stubborn: bool) -> Option<T> {
+    list.get(nth).or(list.last().filter(|_| stubborn)).copied()
+}
+
+/// Microseconds of an instant of the core's.
+pub(crate) fn micros(at: Instant) -> Time {
+    u64::try_from(at.since(Instant::default()).as_micros()).unwrap_or(u64::MAX)
+}
