@@ -2,6 +2,7 @@
 
 mod clocks;
 mod doubt;
+mod handling;
 mod handshake;
 mod receive;
 mod recover;
@@ -14,15 +15,16 @@ mod settle;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::backoff::Rng;
-use super::config::{Config, TimeoutOptions};
+use super::config::{Config, OnGap, TimeoutOptions};
 use super::deadline::Budget;
 use super::error::{ConfigError, Outcome};
-use super::event::{Diagnostics, Event, MessageRef, Settlement};
+use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
 use super::ledger::{members, notification, Entry, Kind, Ledger};
 use super::session::{Session, State};
-use super::time::Instant;
+use super::stats::Metrics;
+use super::time::{millis, Instant};
 use super::timer::{Clock, Owner, Timers};
 use super::{CallId, ExchangeId};
 
@@ -54,6 +56,8 @@ pub enum Output {
     Event(Option<CallId>, Instant, Event),
     /// The call ended. Exactly one per [`Client::call`], [`Client::notify`] and [`Client::connect`] (call 0).
     Settle(CallId, Instant, Settlement),
+    /// The cursor of a call moved: its stream can be resumed from here.
+    Token(CallId, String),
     /// The server asks: give its JSON-RPC response to [`Client::answer`]. The call is the one it asked during.
     Request(Option<CallId>, Instant, MessageRef),
     /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
@@ -87,6 +91,14 @@ pub struct CallSpec {
     pub progress: bool,
     /// The caller says that it may be executed twice.
     pub idempotent: bool,
+    /// What to do at a certain gap; `None`: as the client.
+    pub on_gap: Option<OnGap>,
+    /// The host reports the handling of each event by [`Client::handled`]; else an event is handled on arrival.
+    pub reports_handling: bool,
+    /// The host wants an [`Output::Token`] for each new cursor.
+    pub wants_tokens: bool,
+    /// Resume a stream that another client began, from this cursor, instead of sending the request.
+    pub resumption_token: Option<String>,
     /// What the caller's `replay` decided for this call, where it is a table or a function.
     pub replay: Option<bool>,
     /// Clocks of this call alone.
@@ -146,6 +158,8 @@ pub struct Client {
     message_count: u32,
     next_call: u32,
     next_exchange: u32,
+    next_key: u32,
+    stats: Metrics,
 }
 
 impl Client {
@@ -169,6 +183,8 @@ impl Client {
             message_count: 0,
             next_call: 1,
             next_exchange: 1,
+            next_key: 1,
+            stats: Metrics::default(),
         }
     }
 
@@ -191,6 +207,11 @@ impl Client {
         entry.tool = spec.tool;
         entry.idempotent = spec.idempotent;
         entry.replay = spec.replay;
+        entry.on_gap = spec.on_gap.unwrap_or(self.config.on_gap);
+        entry.reports_handling = spec.reports_handling;
+        entry.wants_tokens = spec.wants_tokens;
+        entry.resume_from = spec.resumption_token;
+        self.stats.calls += 1;
         let call = self.open(entry);
         self.enqueue(now, call);
         Ok(call)
@@ -212,6 +233,31 @@ impl Client {
         self.answer_question(now, body);
     }
 
+    /// The handler of an event is done with it, or failed (`ok` false). A key that is not in hand is a no-op.
+    pub fn handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
+        self.begin();
+        self.on_handled(now, call, key, ok);
+    }
+
+    /// The application found events missing between two of its own: a certain gap.
+    pub fn report_gap(&mut self, now: Instant, call: CallId) {
+        self.begin();
+        self.on_gap(now, call, GapKind::Missing, true, None, None);
+    }
+
+    /// The counters; `reset` starts them anew.
+    pub fn metrics(&mut self, reset: bool) -> Metrics {
+        match reset {
+            true => std::mem::take(&mut self.stats),
+            false => self.stats.clone(),
+        }
+    }
+
+    /// `deadlineMs` of a call that has not ended, in milliseconds.
+    pub fn deadline_ms(&self, call: CallId) -> Option<f64> {
+        self.ledger.peek(call).map(|entry| millis(entry.timeouts.deadline))
+    }
+
     /// Ends a call by the caller's wish: it settles at once, then the server is told. A no-op for a call that ended.
     pub fn cancel(&mut self, now: Instant, call: CallId) {
         self.begin();
@@ -223,6 +269,7 @@ impl Client {
         self.begin();
         match input {
             Input::Timeout => {
+                self.wake(now);
                 while let Some((owner, clock)) = self.timers.pop_due(now) {
                     self.on_timer(now, owner, clock);
                 }
@@ -284,6 +331,13 @@ impl Client {
             wire_ids: Vec::new(),
             idempotent: false,
             replay: None,
+            on_gap: self.config.on_gap,
+            reports_handling: false,
+            wants_tokens: false,
+            resume_from: None,
+            adopts: false,
+            woken: false,
+            posted_at: None,
             reissues: 0,
             reissue_why: None,
             carried_over: false,

@@ -24,6 +24,8 @@ pub struct TimeoutOptions {
     pub recovery: Option<f64>,
     /// `deadlineMs`.
     pub deadline: Option<f64>,
+    /// `handlerMs`.
+    pub handler: Option<f64>,
 }
 
 impl TimeoutOptions {
@@ -37,10 +39,11 @@ impl TimeoutOptions {
             call: self.call.or(base.call),
             recovery: self.recovery.or(base.recovery),
             deadline: self.deadline.or(base.deadline),
+            handler: self.handler.or(base.handler),
         }
     }
 
-    fn named(&self) -> [(&'static str, Option<f64>); 7] {
+    fn named(&self) -> [(&'static str, Option<f64>); 8] {
         [
             ("handshakeMs", self.handshake),
             ("connectMs", self.connect),
@@ -49,6 +52,7 @@ impl TimeoutOptions {
             ("callMs", self.call),
             ("recoveryMs", self.recovery),
             ("deadlineMs", self.deadline),
+            ("handlerMs", self.handler),
         ]
     }
 
@@ -96,6 +100,7 @@ impl TimeoutOptions {
             call: span(call),
             recovery: span(recovery),
             deadline: span(deadline),
+            handler: span(self.handler.unwrap_or(30_000.0)),
         })
     }
 }
@@ -110,6 +115,48 @@ pub(crate) struct Timeouts {
     pub(crate) call: Duration,
     pub(crate) recovery: Duration,
     pub(crate) deadline: Duration,
+    pub(crate) handler: Duration,
+}
+
+/// What to do at a certain gap.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum OnGap {
+    /// Report it and go on.
+    #[default]
+    Continue,
+    /// Send the call again where that is safe, else fail it.
+    Reissue,
+    /// Fail the call.
+    Fail,
+}
+
+impl OnGap {
+    /// Reads the option.
+    ///
+    /// # Errors
+    /// The name is unknown.
+    pub fn parse(name: &str) -> Result<Self, ConfigError> {
+        match name {
+            "continue" => Ok(Self::Continue),
+            "reissue" => Ok(Self::Reissue),
+            "fail" => Ok(Self::Fail),
+            other => Err(ConfigError {
+                option: "onGap",
+                message: format!("onGap: \"{other}\" is none of \"continue\", \"reissue\", \"fail\""),
+            }),
+        }
+    }
+}
+
+/// A session that another client began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionToResume {
+    /// `Mcp-Session-Id`, if it has one.
+    pub id: Option<String>,
+    /// The negotiated version.
+    pub version: String,
+    /// The response to its `initialize`, as JSON text.
+    pub greeting: String,
 }
 
 /// The options of a client as its host read them.
@@ -135,6 +182,14 @@ pub struct Options {
     pub replay: ReplayOption,
     /// `onSessionLost: "fail"`.
     pub fail_lost_session: bool,
+    /// `onGap`.
+    pub on_gap: OnGap,
+    /// `limits.maxPending.events`.
+    pub max_pending_events: Option<f64>,
+    /// `limits.maxPending.bytes`.
+    pub max_pending_bytes: Option<f64>,
+    /// A session to go on with instead of a handshake.
+    pub resume: Option<SessionToResume>,
     /// `limits.maxConcurrent`.
     pub max_concurrent: Option<f64>,
     /// `limits.maxQueued`.
@@ -163,6 +218,10 @@ pub struct Config {
     pub(crate) max_reissues: usize,
     pub(crate) replay: ReplayOption,
     pub(crate) replace_session: bool,
+    pub(crate) on_gap: OnGap,
+    pub(crate) max_pending_events: usize,
+    pub(crate) max_pending_bytes: usize,
+    pub(crate) resume: Option<SessionToResume>,
     pub(crate) max_concurrent: usize,
     pub(crate) max_queued: usize,
     pub(crate) max_event_bytes: usize,
@@ -200,6 +259,10 @@ impl Config {
             max_reissues: count("retry.maxReissues", options.max_reissues, 0.0, 2)?,
             replay: options.replay,
             replace_session: !options.fail_lost_session,
+            on_gap: options.on_gap,
+            max_pending_events: count("limits.maxPending.events", options.max_pending_events, 1.0, 256)?,
+            max_pending_bytes: count("limits.maxPending.bytes", options.max_pending_bytes, 1.0, 4 << 20)?,
+            resume: options.resume,
             max_concurrent: count("limits.maxConcurrent", options.max_concurrent, LEAST_CONCURRENT, 32)?,
             max_queued: count("limits.maxQueued", options.max_queued, 0.0, 1_000)?,
             max_event_bytes: count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?,

@@ -33,6 +33,11 @@ impl Budget {
         }
     }
 
+    /// Time that passed while we slept does not count.
+    pub(crate) fn forgive(&mut self, slept: Duration) {
+        self.since = self.since.map(|since| since + slept);
+    }
+
     /// Makes it full again; it runs on if it ran.
     pub(crate) fn rearm(&mut self, now: Instant) {
         self.spent = Duration::ZERO;

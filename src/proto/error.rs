@@ -29,6 +29,8 @@ pub enum Reason {
     ResumeRejected,
     /// The session is dead, and the call may not be re-issued.
     SessionLost,
+    /// Events are missing, and the caller does not want to go on without them.
+    Gap,
     /// 401.
     Unauthorized,
     /// 403.

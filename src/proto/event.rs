@@ -52,6 +52,24 @@ pub enum ReissueCause {
     Gap(GapWord),
 }
 
+impl From<DropCause> for ReissueCause {
+    fn from(cause: DropCause) -> Self {
+        Self::Drop(cause)
+    }
+}
+
+/// How a gap was seen.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GapKind {
+    /// Ids are missing, or the application says so.
+    Missing,
+    /// Progress leapt.
+    Progress,
+    /// Repeats came in another order.
+    Order,
+}
+
 /// The word `gap`, where a cause is named.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -252,11 +270,42 @@ pub enum Event {
     Progress {
         /// The notification.
         message: MessageRef,
+        /// To report its handling under.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<u32>,
+        /// Whether it is the first message after a resume.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        seam: bool,
     },
     /// Any other notification.
     Message {
         /// The notification.
         message: MessageRef,
+        /// To report its handling under.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key: Option<u32>,
+        /// Whether it is the first message after a resume.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        seam: bool,
+    },
+    /// Events are missing.
+    Gap {
+        /// How that was seen.
+        kind: GapKind,
+        /// Whether it is certain.
+        certain: bool,
+        /// The id before the gap.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
+        /// The id after it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+    },
+    /// The handler of this event failed for good.
+    EventSkipped {
+        /// Its id.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        event_id: Option<String>,
     },
     /// The server asks something while the call runs.
     InputRequired {

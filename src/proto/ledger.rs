@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::config::Timeouts;
+use super::config::{OnGap, Timeouts};
 use super::deadline::Budget;
 use super::error::{Outcome, Reason};
 use super::event::{Diagnostics, ReissueCause};
@@ -51,6 +51,20 @@ pub(crate) struct Entry {
     pub(crate) idempotent: bool,
     /// The caller's `replay` decided for this call.
     pub(crate) replay: Option<bool>,
+    /// What to do at a certain gap.
+    pub(crate) on_gap: OnGap,
+    /// The host reports the handling of its events.
+    pub(crate) reports_handling: bool,
+    /// The host wants to know each new cursor.
+    pub(crate) wants_tokens: bool,
+    /// The cursor of a stream that another client began.
+    pub(crate) resume_from: Option<String>,
+    /// That stream's request id is not known: any response on it is the call's.
+    pub(crate) adopts: bool,
+    /// It slept through its deadline, and has had one more attempt.
+    pub(crate) woken: bool,
+    /// When its POST was sent.
+    pub(crate) posted_at: Option<Instant>,
     /// How often it was re-issued.
     pub(crate) reissues: usize,
     /// Why the next POST is a re-issue.

@@ -39,10 +39,12 @@ mod backoff;
 mod bytes;
 mod client;
 mod config;
+mod cursor;
 mod deadline;
 mod era;
 mod error;
 mod event;
+mod gap;
 mod http;
 mod json;
 pub mod jsonrpc;
@@ -50,20 +52,22 @@ mod ledger;
 mod replay;
 mod session;
 pub mod sse;
+mod stats;
 mod stream;
 mod time;
 mod timer;
 
 pub use client::{CallSpec, Client, Input, Load, Output};
-pub use config::{Config, Options, TimeoutOptions};
+pub use config::{Config, OnGap, Options, SessionToResume, TimeoutOptions};
 pub use era::EraOption;
 pub use error::{ConfigError, Outcome, Reason};
 pub use event::{
-    Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapWord, Level, MessageRef, Recent,
-    ReissueCause, SessionState, Settlement,
+    Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapKind, GapWord, Level, MessageRef,
+    Recent, ReissueCause, SessionState, Settlement,
 };
 pub use http::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
 pub use replay::ReplayOption;
+pub use stats::{Drops, Histogram, Histograms, Levels, Metrics, Outcomes, Probes, Resumes, Tried};
 pub use time::Instant;
 pub use timer::Clock;
 

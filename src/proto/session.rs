@@ -49,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) speaker: Option<CallId>,
     /// Calls that wait for the speaker.
     pub(crate) parked: Vec<CallId>,
+    /// Prefixes of event ids, and the call that uses each; `None`: several do.
+    prefixes: BTreeMap<String, Option<CallId>>,
     /// When the latest replacements began.
     replacements: VecDeque<Instant>,
     /// JSON text of the server's capabilities.
@@ -79,6 +81,7 @@ impl Session {
             dark: false,
             speaker: None,
             parked: Vec::new(),
+            prefixes: BTreeMap::new(),
             replacements: VecDeque::new(),
             capabilities: String::new(),
             restorable: Restorable::default(),
@@ -105,6 +108,22 @@ impl Session {
             self.replacements.push_back(now);
         }
         may
+    }
+
+    /// Whether other streams use this prefix of event ids too: then its numbers are no series of one stream.
+    pub(crate) fn shares(&mut self, prefix: &str, call: CallId) -> bool {
+        const MOST: usize = 512;
+        if let Some(user) = self.prefixes.get_mut(prefix) {
+            if *user != Some(call) {
+                *user = None;
+            }
+            return user.is_none();
+        }
+        if self.prefixes.len() == MOST {
+            self.prefixes.pop_first();
+        }
+        self.prefixes.insert(prefix.to_string(), Some(call));
+        false
     }
 
     /// What was known of this session is void.

@@ -1,11 +1,12 @@
 //! One lineage: the body of a POST and its resumes, with the cursor that joins them.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use super::http::{header_value, ResponseHead};
+use super::cursor::Cursor;
+use super::gap::GapWatch;
+use super::http::ResponseHead;
 use super::sse::Decoder;
+use super::time::Instant;
 use super::ExchangeId;
 
 /// Where a lineage stands. Each state owns only its own data.
@@ -42,77 +43,38 @@ pub(crate) struct Events {
     pub(crate) resumed: bool,
     /// Whether an id moved the cursor since it opened.
     pub(crate) moved: bool,
+    /// When its headers came.
+    pub(crate) since: Instant,
+    /// The next message is the first after a resume.
+    pub(crate) seam: bool,
     /// Whether the `resumed` event is still to come.
     pub(crate) unreported: bool,
     /// New messages it brought.
     pub(crate) fresh: u32,
     /// Messages dropped as repeats.
     pub(crate) repeats: u32,
-    /// An event was broken: the cursor stays before it.
-    pub(crate) held: bool,
 }
 
 impl Events {
-    pub(crate) fn new(decoder: Decoder, resumed: bool) -> Self {
+    pub(crate) fn new(now: Instant, decoder: Decoder, resumed: bool) -> Self {
         Self {
+            since: now,
+            seam: resumed,
             decoder: Some(decoder),
             resumed,
             moved: false,
             unreported: resumed,
             fresh: 0,
             repeats: 0,
-            held: false,
         }
-    }
-}
-
-/// The cursor: the id to resume after.
-#[derive(Debug, Default)]
-struct Cursor {
-    id: Option<String>,
-    /// An id came that no request can carry: the place in the stream is lost.
-    unusable: bool,
-}
-
-/// Ids of events that were handed over: the newest `MOST`, as hashes.
-#[derive(Debug, Default)]
-struct Seen {
-    hashes: BTreeSet<u64>,
-    order: VecDeque<u64>,
-}
-
-impl Seen {
-    const MOST: usize = 4_096;
-
-    fn hash(id: &str) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    fn insert(&mut self, id: &str) {
-        let hash = Self::hash(id);
-        if !self.hashes.insert(hash) {
-            return;
-        }
-        self.order.push_back(hash);
-        if self.order.len() > Self::MOST {
-            if let Some(oldest) = self.order.pop_front() {
-                self.hashes.remove(&oldest);
-            }
-        }
-    }
-
-    fn contains(&self, id: &str) -> bool {
-        self.hashes.contains(&Self::hash(id))
     }
 }
 
 /// A lineage of one call.
 pub(crate) struct Stream {
     pub(crate) phase: Phase,
-    cursor: Cursor,
-    seen: Seen,
+    pub(crate) cursor: Cursor,
+    pub(crate) gaps: GapWatch,
     /// The server's `retry`: belongs to this lineage and stays until changed.
     pub(crate) retry: Option<Duration>,
     /// Attempts in a row that brought nothing new.
@@ -125,10 +87,16 @@ pub(crate) struct Stream {
     pub(crate) broken: u32,
     /// The cursor was refused while the session lived; a shared store may lag, so it is asked once more.
     pub(crate) refused: bool,
+    /// `Retry-After` of that refusal.
+    pub(crate) floor: Option<Duration>,
     /// No byte within `idleMs`, and nothing to resume with.
     pub(crate) suspect: bool,
     /// The wait was ordered by `retry` after a clean close that moved the cursor: no clock of the call runs.
     pub(crate) resting: bool,
+    /// Its consumer is slow: the body is not read.
+    pub(crate) paused: bool,
+    /// When it was lost, until something new comes.
+    pub(crate) lost_at: Option<Instant>,
     /// How many times its `idleMs` the stream may be silent.
     pub(crate) patience: u32,
     /// A resume beside the silent body.
@@ -145,20 +113,28 @@ pub(crate) struct Rival {
 }
 
 impl Stream {
+    /// A lineage that another client began: it is resumed from this cursor.
+    pub(crate) fn adopted(cursor: &str) -> Self {
+        Self { phase: Phase::Waiting, cursor: Cursor::at(cursor), ..Self::new(ExchangeId(0)) }
+    }
+
     /// A new lineage, whose POST is this exchange.
     pub(crate) fn new(post: ExchangeId) -> Self {
         Self {
             phase: Phase::Posting(post),
             cursor: Cursor::default(),
-            seen: Seen::default(),
+            gaps: GapWatch::default(),
             retry: None,
             barren: 0,
             misses: 0,
             failures: 0,
             broken: 0,
             refused: false,
+            floor: None,
             suspect: false,
             resting: false,
+            paused: false,
+            lost_at: None,
             patience: 1,
             rival: None,
         }
@@ -182,48 +158,15 @@ impl Stream {
         }
     }
 
-    /// Moves the cursor: the block with this id was handled. The empty id clears it (WHATWG 9.2.6).
-    pub(crate) fn commit(&mut self, id: &str) {
-        if let Some(events) = self.events() {
-            if events.held {
-                return;
-            }
-            events.moved = true;
-        }
-        self.cursor = if id.is_empty() {
-            Cursor::default()
-        } else {
-            Cursor { id: Some(id.to_string()), unusable: header_value(id).is_none() }
-        };
-    }
-
-    /// An id came that is too long to keep: where we are in the stream is not known any more.
-    pub(crate) fn lose_place(&mut self) {
-        self.cursor = Cursor { id: None, unusable: true };
-    }
-
-    /// A broken event: the cursor stays before it, so that a resume brings it again.
-    pub(crate) fn hold(&mut self) {
-        self.broken += 1;
-        if let Some(events) = self.events() {
-            events.held = true;
-        }
-    }
-
-    /// Remembers an event that was handed over.
-    pub(crate) fn remember(&mut self, id: &str) {
-        self.seen.insert(id);
-    }
-
-    /// Whether a resumed stream repeats an event that was handed over.
-    pub(crate) fn is_repeat(&mut self, id: &str) -> bool {
-        let resumed = self.events().is_some_and(|events| events.resumed);
-        resumed && self.seen.contains(id)
+    /// Whether a resumed stream repeats an event that is in hand or was handled; and its place.
+    pub(crate) fn is_repeat(&mut self, id: &str) -> Option<u64> {
+        self.events().filter(|events| events.resumed)?;
+        self.cursor.is_repeat(id)
     }
 
     /// The cursor, where a resume is possible.
     pub(crate) fn cursor(&self) -> Option<&str> {
-        self.cursor.id.as_deref().filter(|_| !self.cursor.unusable)
+        self.cursor.usable()
     }
 
     /// Something new came: whatever failed before is over.

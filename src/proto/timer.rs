@@ -24,6 +24,8 @@ pub enum Clock {
     Connect,
     /// A wait before the next attempt: the server's `retry`, `Retry-After`, or our own backoff.
     Wait,
+    /// `handlerMs`: the handler of the event that has been in hand the longest.
+    Handler,
     /// The wait for the DELETE of `close`.
     Close,
 }
@@ -66,6 +68,11 @@ impl Timers {
         while let Some((&(_, clock), _)) = self.armed.range(range.clone()).next() {
             self.stop(owner, clock);
         }
+    }
+
+    /// Whether this timer is armed.
+    pub(crate) fn is_set(&self, owner: Owner, clock: Clock) -> bool {
+        self.armed.contains_key(&(owner, clock))
     }
 
     /// The earliest timer.

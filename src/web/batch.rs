@@ -35,6 +35,10 @@ enum Out {
         session_id: Option<String>,
         message: MessageRef,
     },
+    Token {
+        call: u32,
+        token: String,
+    },
     Read {
         exchange: u32,
         on: bool,
@@ -69,6 +73,7 @@ impl<'a> Batch<'a> {
             }
             Output::Read(exchange, on) => Out::Read { exchange: exchange.0, on },
             Output::Abort(exchange) => Out::Abort { exchange: exchange.0 },
+            Output::Token(call, token) => Out::Token { call: call.0, token },
             Output::Closed => Out::Closed,
             Output::Transmit(..) | Output::Timeout(_) => return,
         });
@@ -80,8 +85,11 @@ impl<'a> Batch<'a> {
             return JsValue::UNDEFINED;
         }
         self.messages = messages;
-        let serializer = Serializer::new().serialize_maps_as_objects(true);
-        // Plain structs of numbers and strings; a count above 2^53 would be the only thing that can't cross.
-        self.serialize(&serializer).unwrap_or_default()
+        to_js(&self)
     }
+}
+
+/// A plain value. A count above 2^53 would be the only thing that can't cross.
+pub(super) fn to_js(value: &impl Serialize) -> JsValue {
+    value.serialize(&Serializer::new().serialize_maps_as_objects(true)).unwrap_or_default()
 }

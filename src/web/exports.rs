@@ -7,6 +7,7 @@ use std::sync::Once;
 
 use wasm_bindgen::prelude::*;
 
+use super::batch::to_js;
 use super::host::Host;
 use super::options::{config_error, Object};
 use super::transport::Transport;
@@ -75,7 +76,9 @@ pub fn connect(handle: u32, now: f64) -> JsValue {
 #[wasm_bindgen]
 pub fn call(handle: u32, now: f64, spec: &JsValue) -> JsValue {
     let Some(transport) = transport(handle) else { return JsValue::UNDEFINED };
-    match transport.change(now, |client, now| client.call(now, Object(spec).call_spec())) {
+    match transport
+        .change(now, |client, now| Object(spec).call_spec().and_then(|spec| client.call(now, spec)))
+    {
         Ok(call) => JsValue::from(call.0),
         Err(error) => config_error(&error),
     }
@@ -100,6 +103,33 @@ pub fn notify(handle: u32, now: f64, method: &str, params: &str) -> u32 {
 #[wasm_bindgen]
 pub fn answer(handle: u32, now: f64, body: &str) -> JsValue {
     enter(handle, now, |client, now| client.answer(now, body))
+}
+
+/// The handler of an event is done with it, or failed.
+#[wasm_bindgen]
+pub fn handled(handle: u32, now: f64, call: u32, key: u32, ok: bool) -> JsValue {
+    enter(handle, now, |client, now| client.handled(now, CallId(call), key, ok))
+}
+
+/// The application found events missing.
+#[wasm_bindgen]
+pub fn gap(handle: u32, now: f64, call: u32) -> JsValue {
+    enter(handle, now, |client, now| client.report_gap(now, CallId(call)))
+}
+
+/// The counters.
+#[wasm_bindgen]
+pub fn metrics(handle: u32, now: f64, reset: bool) -> JsValue {
+    transport(handle).map_or(JsValue::UNDEFINED, |transport| {
+        to_js(&transport.change(now, |client, _| client.metrics(reset)))
+    })
+}
+
+/// `deadlineMs` of a call that has not ended; NaN for any other.
+#[wasm_bindgen]
+pub fn deadline_ms(handle: u32, call: u32) -> f64 {
+    let deadline = |client: &mut Client, _| client.deadline_ms(CallId(call));
+    transport(handle).and_then(|transport| transport.change(0.0, deadline)).unwrap_or(f64::NAN)
 }
 
 /// Cancels a call.

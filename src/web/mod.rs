@@ -12,6 +12,7 @@ mod options;
 mod transport;
 
 pub use exports::{
-    answer, call, cancel, close, connect, create, destroy, drain, end, fail, notify, poll, push, request_id,
+    answer, call, cancel, close, connect, create, deadline_ms, destroy, drain, end, fail, gap, handled,
+    metrics, notify, poll, push, request_id,
 };
 pub use host::Host;

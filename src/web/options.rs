@@ -3,7 +3,9 @@
 use js_sys::{Array, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
-use crate::proto::{CallSpec, ConfigError, EraOption, Options, ReplayOption, TimeoutOptions};
+use crate::proto::{
+    CallSpec, ConfigError, EraOption, OnGap, Options, ReplayOption, SessionToResume, TimeoutOptions,
+};
 
 /// A plain object of the wrapper's; an absent property is `None`.
 pub(super) struct Object<'a>(pub(super) &'a JsValue);
@@ -39,6 +41,7 @@ impl Object<'_> {
             call: self.number("callMs"),
             recovery: self.number("recoveryMs"),
             deadline: self.number("deadlineMs"),
+            handler: self.number("handlerMs"),
         }
     }
 
@@ -55,6 +58,14 @@ impl Object<'_> {
             max_reissues: self.number("maxReissues"),
             replay: ReplayOption::parse(self.text("replay").as_deref().unwrap_or("hints"))?,
             fail_lost_session: self.text("onSessionLost").as_deref() == Some("fail"),
+            on_gap: OnGap::parse(self.text("onGap").as_deref().unwrap_or("continue"))?,
+            max_pending_events: self.number("maxPendingEvents"),
+            max_pending_bytes: self.number("maxPendingBytes"),
+            resume: self.text("protocolVersion").map(|version| SessionToResume {
+                id: self.text("sessionId"),
+                version,
+                greeting: self.text("greeting").unwrap_or_default(),
+            }),
             max_concurrent: self.number("maxConcurrent"),
             max_queued: self.number("maxQueued"),
             max_event_bytes: self.number("maxEventBytes"),
@@ -66,8 +77,8 @@ impl Object<'_> {
     }
 
     /// A call.
-    pub(super) fn call_spec(&self) -> CallSpec {
-        CallSpec {
+    pub(super) fn call_spec(&self) -> Result<CallSpec, ConfigError> {
+        Ok(CallSpec {
             method: self.text("method").unwrap_or_default(),
             params: self.text("params").unwrap_or_default(),
             meta: self.text("meta").unwrap_or_default(),
@@ -75,8 +86,12 @@ impl Object<'_> {
             progress: self.flag("progress"),
             idempotent: self.flag("idempotent"),
             replay: self.get("replay").as_bool(),
+            on_gap: self.text("onGap").as_deref().map(OnGap::parse).transpose()?,
+            reports_handling: self.flag("handled"),
+            wants_tokens: self.flag("tokens"),
+            resumption_token: self.text("resumptionToken"),
             timeouts: self.timeouts(),
-        }
+        })
     }
 }
 

@@ -202,3 +202,23 @@ fn unset_clocks_follow_the_set_ones() {
     world.pass(5_000);
     assert_eq!(world.failure(call).reason, Reason::FirstByteTimeout);
 }
+
+#[test]
+fn a_timer_that_is_very_late_means_sleep_which_only_the_deadline_counted() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.body(post, ": hi\n\n");
+    world.now = world.now + std::time::Duration::from_secs(3_600);
+    world.client.handle_input(world.now, landfall::proto::Input::Timeout);
+    world.drain();
+    assert!(world.is_pending(call), "the deadline passed in the sleep: one more attempt first");
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    let (call, _, post) = world.streaming();
+    world.body(post, ": hi\n\n");
+    world.now = world.now + std::time::Duration::from_secs(3_600);
+    world.client.handle_input(world.now, landfall::proto::Input::Timeout);
+    world.drain();
+    world.pass(5_000);
+    assert!(!world.is_pending(call), "and only one");
+}

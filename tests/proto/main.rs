@@ -4,9 +4,12 @@
 mod calls;
 mod clocks;
 mod doubt;
+mod gaps;
+mod handled;
 mod handshake;
 mod jsonrpc;
 mod replace;
 mod resume;
 mod sse;
+mod stats;
 mod world;

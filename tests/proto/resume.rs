@@ -436,3 +436,46 @@ fn cursors_and_sessions_are_digests_unless_the_user_wants_them_whole() {
     assert!(!told.contains("secret-1") && !told.contains("s1\""), "{told}");
     assert!(world.failure(call).diagnostics.session.as_deref().is_some_and(|s| s.starts_with('#')));
 }
+
+#[test]
+fn an_array_of_notifications_is_a_repeat_as_any_event_is() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    let message = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    let array = format!("id: 1\ndata: [{message},{message}]\n\n");
+    world.body(post, &array);
+    world.cut(post);
+    let (_, get) = resume(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &array);
+    assert_eq!(world.messages.len(), 2);
+}
+
+#[test]
+fn a_replayed_priming_block_does_not_move_the_cursor_back() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    world.body(post, &("id: p\ndata:\n\n".to_string() + &note("2", "a")));
+    world.cut(post);
+    let (_, get) = resume(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &("id: p\ndata:\n\n".to_string() + &note("2", "a")));
+    world.cut(get);
+    let (_, _, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("2"));
+}
+
+#[test]
+fn after_a_broken_event_was_healed_the_cursor_is_behind_all_that_was_handled() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    world.body(post, &(note("1", "a") + "id: 2\ndata: {\n\n" + &note("3", "c")));
+    world.cut(post);
+    let (_, get) = resume(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &(note("2", "b") + &note("3", "c")));
+    assert_eq!(world.messages.len(), 3);
+    world.cut(get);
+    let (_, _, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("3"));
+}

@@ -34,6 +34,9 @@ pub(crate) struct World {
     pub(crate) events: Vec<(Option<CallId>, Event)>,
     pub(crate) messages: Vec<String>,
     pub(crate) questions: Vec<String>,
+    pub(crate) keys: Vec<u32>,
+    pub(crate) tokens: Vec<String>,
+    pub(crate) paused: Vec<ExchangeId>,
     pub(crate) ended: BTreeMap<CallId, Ended>,
     pub(crate) ready: Option<(String, Option<String>)>,
     pub(crate) closed: bool,
@@ -61,6 +64,9 @@ impl World {
             events: Vec::new(),
             messages: Vec::new(),
             questions: Vec::new(),
+            keys: Vec::new(),
+            tokens: Vec::new(),
+            paused: Vec::new(),
             ended: BTreeMap::new(),
             ready: None,
             closed: false,
@@ -92,11 +98,18 @@ impl World {
         loop {
             match self.client.poll_output() {
                 Output::Transmit(exchange, request) => self.requests.push_back((exchange, request)),
-                Output::Read(exchange, _) => self.reading.push(exchange),
+                Output::Read(exchange, true) => {
+                    self.paused.retain(|paused| *paused != exchange);
+                    self.reading.push(exchange);
+                }
+                Output::Read(exchange, false) => self.paused.push(exchange),
+                Output::Token(_, token) => self.tokens.push(token),
                 Output::Abort(exchange) => self.aborted.push(exchange),
                 Output::Event(call, _, event) => {
-                    if let Event::Message { message } | Event::Progress { message } = &event {
+                    if let Event::Message { message, key, .. } | Event::Progress { message, key, .. } = &event
+                    {
                         self.messages.push(self.client.text(*message).to_string());
+                        self.keys.extend(*key);
                     }
                     self.events.push((call, event));
                 }
@@ -154,6 +167,27 @@ impl World {
         let id = id_of(&request);
         self.head(post, 200, SSE, None);
         (call, id, post)
+    }
+
+    /// A call whose handlers report, streaming.
+    pub(crate) fn handling(&mut self) -> (CallId, String, ExchangeId) {
+        let call = self.call_with(CallSpec {
+            method: "tools/call".to_string(),
+            progress: true,
+            reports_handling: true,
+            wants_tokens: true,
+            ..CallSpec::default()
+        });
+        let (post, request) = self.request();
+        let id = id_of(&request);
+        self.head(post, 200, SSE, None);
+        (call, id, post)
+    }
+
+    /// A handler reports on the event with this key.
+    pub(crate) fn handled(&mut self, call: CallId, key: u32, ok: bool) {
+        self.client.handled(self.now, call, key, ok);
+        self.drain();
     }
 
     /// The next request that was made.
@@ -264,6 +298,8 @@ fn name(event: &Event) -> &'static str {
         Event::Disconnected { .. } => "disconnected",
         Event::Reconnecting { .. } => "reconnecting",
         Event::Resumed { .. } => "resumed",
+        Event::Gap { .. } => "gap",
+        Event::EventSkipped { .. } => "event_skipped",
         Event::Reissued { .. } => "reissued",
         Event::SessionReplaced { .. } => "session_replaced",
         Event::Warning { code, .. } => code,

@@ -1,5 +1,7 @@
 //! The clocks of a call: which of them runs when, and what happens when one is over.
 
+use std::time::Duration;
+
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::ledger::{Entry, Kind};
@@ -7,6 +9,9 @@ use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
+
+/// So late, a timer did not fire late: the machine slept.
+const SLEEP: Duration = Duration::from_secs(30);
 
 impl Client {
     /// Runs at most one of `callMs` and `recoveryMs`, as the call's state asks.
@@ -53,7 +58,35 @@ impl Client {
             }
             Clock::Connect => self.on_resume_timeout(now, call),
             Clock::Wait => self.attempt(now, call),
+            Clock::Handler => self.on_handler_timeout(now, call),
             Clock::Close => {}
+        }
+    }
+
+    /// A timer that is very late means that we slept: no clock but the deadline counted it, and a deadline that passed
+    /// in it is judged after one more attempt.
+    pub(super) fn wake(&mut self, now: Instant) {
+        let Some((due, _)) = self.timers.next() else { return };
+        let slept = now.since(due);
+        if slept < SLEEP {
+            return;
+        }
+        for call in self.ledger.calls() {
+            let Some(entry) = self.ledger.get(call).filter(|entry| entry.kind == Kind::Request) else {
+                continue;
+            };
+            entry.call_clock.forgive(slept);
+            entry.recovery_clock.forgive(slept);
+            let overslept = entry.deadline <= now && !entry.woken;
+            if overslept {
+                entry.woken = true;
+                self.timers.set(Owner::Call(call), Clock::Deadline, now + entry.timeouts.connect);
+            }
+            self.set_clocks(now, call);
+            if self.timers.is_set(Owner::Call(call), Clock::Idle) {
+                let patience = if overslept { Duration::ZERO } else { self.patience(call) };
+                self.timers.set(Owner::Call(call), Clock::Idle, now + patience);
+            }
         }
     }
 
@@ -94,6 +127,7 @@ fn running_clock(entry: &Entry) -> Option<Clock> {
     };
     match stream.phase {
         Phase::Posting(_) => Some(Clock::Call),
+        Phase::Reading(..) if stream.paused => None,
         Phase::Reading(..) if !stream.suspect => Some(Clock::Call),
         Phase::Queued => None,
         Phase::Waiting if stream.resting => None,

@@ -74,6 +74,7 @@ impl Client {
             return;
         };
         let Some(cursor) = stream.cursor().and_then(header_value) else { return };
+        self.stats.resumes.tried += 1;
         let exchange = self.transmit(call, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
             stream.rival = Some(Rival { exchange, decoder: None, bytes: Vec::new() });
@@ -132,13 +133,16 @@ impl Client {
         }
         let Some(rival) = stream.rival.take() else { return };
         let cursor = stream.cursor().map(str::to_string);
-        let events = Box::new(Events::new(fresh_decoder, true));
+        let events = Box::new(Events::new(now, fresh_decoder, true));
         let old = std::mem::replace(&mut stream.phase, Phase::Reading(rival.exchange, Body::Events(events)));
         stream.suspect = false;
+        stream.paused = false;
+        stream.gaps.resumed();
         if let Phase::Reading(old, _) = old {
             self.abort(old);
         }
         let cursor = cursor.map(|cursor| self.shown(&cursor));
+        self.stats.on_drop(DropCause::Idle);
         self.call_event(now, call, Event::Disconnected { cause: DropCause::Idle, cursor });
         self.rearm_idle(now, call);
         self.set_clocks(now, call);
@@ -183,6 +187,7 @@ impl Client {
             return;
         }
         let entry = self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
+        self.stats.probes.asked += 1;
         let probe = self.open(entry);
         self.session.probe = Some(probe);
         self.post(now, probe);
@@ -194,6 +199,12 @@ impl Client {
         if !self.is_ready() {
             return;
         }
+        let probes = &mut self.stats.probes;
+        *match settlement {
+            Settlement::Result { .. } => &mut probes.answered,
+            Settlement::Failed(failure) if failure.reason == Reason::ConnectTimeout => &mut probes.timed_out,
+            _ => &mut probes.refused,
+        } += 1;
         let asked = match settlement {
             Settlement::Result { .. } => Asked::Answered,
             Settlement::Failed(failure) if failure.reason == Reason::NetworkError => Asked::Unanswered,
@@ -212,7 +223,8 @@ impl Client {
                 // A store shared by several servers may lag: the cursor is tried once more.
                 stream.refused = matches!(asked, Asked::Answered);
                 stream.barren += 1;
-                self.wait(now, call, false, None);
+                let floor = stream.floor.take();
+                self.wait(now, call, false, floor);
             } else if stream.suspect && stream.rival.is_none() {
                 self.on_silent_asked(now, call, &asked, unanswered_twice);
             }
@@ -235,7 +247,7 @@ impl Client {
             Asked::Unknown => {
                 if self.may_reissue(now, call) {
                     let text = "the stream fell silent";
-                    self.lost(now, call, Reason::IdleTimeout, DropCause::Idle, text, None);
+                    self.lost(now, call, Reason::IdleTimeout, DropCause::Idle.into(), text, None);
                 }
             }
         }

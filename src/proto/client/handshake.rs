@@ -21,6 +21,12 @@ impl Client {
         if self.session.state != State::New {
             return;
         }
+        if let Some(known) = self.config.resume.take() {
+            self.session.id = known.id;
+            self.session.version = Some(known.version);
+            self.session.greeting = known.greeting;
+            return self.on_confirmed(now);
+        }
         self.event(now, None, Event::State { state: SessionState::Connecting });
         self.initialize(now, CONNECT);
     }

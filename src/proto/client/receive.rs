@@ -4,16 +4,23 @@ use std::ops::ControlFlow;
 
 use super::{Client, Output, Purpose, Question};
 use crate::proto::error::{excerpt, Outcome, Reason};
-use crate::proto::event::{AttemptResult, DropCause, Event, Recent, Settlement};
+use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::http::{IoFailure, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::{has_session_marker, Session};
 use crate::proto::sse::{Decoder, Item, Limits};
 use crate::proto::stream::{Body, Events, Phase};
-use crate::proto::time::Instant;
+use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
+
+/// How a message is handed out.
+#[derive(Copy, Clone, Default)]
+struct Handing {
+    key: Option<u32>,
+    seam: bool,
+}
 
 /// A refusal's body is read this far: enough for its JSON-RPC error.
 const MOST_REFUSAL_BYTES: usize = 64 << 10;
@@ -43,6 +50,9 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         if entry.kind != Kind::Probe {
             self.timers.stop(Owner::Call(call), Clock::Connect); // A probe has `connectMs` for its whole answer.
+        }
+        if let Some(posted_at) = entry.posted_at.take() {
+            self.stats.histograms.first_byte_ms.record(millis(now.since(posted_at)));
         }
         entry.diagnostics.last_status = Some(head.status);
         match entry.stream.as_ref().map(|stream| &stream.phase) {
@@ -75,7 +85,7 @@ impl Client {
             let text = format!("the server answered the request with {} and no body", head.status);
             return self.fail(now, call, Reason::UnexpectedContent, &text);
         } else if head.is_event_stream() {
-            Body::Events(Box::new(Events::new(self.decoder(), false)))
+            Body::Events(Box::new(Events::new(now, self.decoder(), false)))
         } else if head.is_json() {
             Body::Json(Vec::new())
         } else {
@@ -104,9 +114,11 @@ impl Client {
     pub(super) fn read(&mut self, now: Instant, call: CallId, exchange: ExchangeId, body: Body) {
         let Some(stream) = self.stream(call) else { return };
         stream.phase = Phase::Reading(exchange, body);
+        stream.paused = false;
         self.outputs.push_back(Output::Read(exchange, true));
         self.rearm_idle(now, call);
         self.set_clocks(now, call);
+        self.pace(now, call);
     }
 
     pub(super) fn rearm_idle(&mut self, now: Instant, call: CallId) {
@@ -121,6 +133,7 @@ impl Client {
         }
         self.cleared(now, call);
         self.rearm_idle(now, call);
+        self.stats.bytes += bytes.len() as u64;
         let most = self.config.max_body_bytes;
         let Some(entry) = self.ledger.get(call) else { return };
         entry.diagnostics.bytes += bytes.len() as u64;
@@ -177,43 +190,58 @@ impl Client {
         match item {
             Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
             Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
-            Item::Id(id) => stream.commit(id),
-            Item::LongId => stream.lose_place(),
+            Item::Id(id) => self.arrive(now, call, Some(id), None, 0),
+            Item::LongId => stream.cursor.lose(),
             Item::Event { data, id, own_id, .. } => self.on_event(now, call, data, own_id.then_some(id)),
         }
     }
 
-    /// One block with data. An id is committed when its event was handled: here, when it was handed over.
+    /// One block with data. Its id is committed when it was handled, and all before it.
     fn on_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
+        if data.is_empty() {
+            return self.arrive(now, call, id, None, 0);
+        }
         self.note_event(now, call, data, id);
+        let Ok(payload) = scan(data) else { return self.on_broken(now, call, id) };
+        let answers = |message: &Message| matches!(message, Message::Result { .. } | Message::Error { .. });
+        let is_response = match &payload {
+            Payload::One(message) => answers(message),
+            Payload::Many(messages) => {
+                messages.iter().any(|(_, message)| message.as_ref().is_some_and(answers))
+            }
+            Payload::Other => false,
+        };
+        let repeat = id.filter(|_| !is_response).and_then(|id| self.stream(call)?.is_repeat(id));
+        if let Some(place) = repeat {
+            return self.drop_repeat(now, call, place);
+        }
+        if !is_response && !self.check_gap(now, call, id) {
+            return;
+        }
+        if !matches!(payload, Payload::Other) {
+            self.note_fresh(now, call);
+        }
+        let key = match payload {
+            Payload::One(Message::Notification { .. }) => self.hand_out(call),
+            _ => None,
+        };
+        let seam = self.events_of(call).is_some_and(|events| std::mem::take(&mut events.seam));
+        let handing = Handing { key, seam };
+        self.deliver(now, call, payload, data, handing);
+        self.arrive(now, call, id, key, data.len());
+    }
+
+    fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
         let Some(stream) = self.stream(call) else { return };
-        if !data.is_empty() {
-            let Ok(payload) = scan(data) else {
-                stream.hold();
-                let message = "an event whose data is no JSON".to_string();
-                return self.call_event(now, call, Event::Warning { code: "malformed_event", message });
-            };
-            let is_response = matches!(
-                payload,
-                Payload::One(Message::Result { .. } | Message::Error { .. }) | Payload::Many(_)
-            );
-            if !is_response && id.is_some_and(|id| stream.is_repeat(id)) {
-                return self.drop_repeat(call);
-            }
-            if !matches!(payload, Payload::Other) {
-                self.note_fresh(now, call);
-            }
-            self.deliver(now, call, payload, data);
-        }
-        let (Some(stream), Some(id)) = (self.stream(call), id) else { return };
-        stream.commit(id);
-        if !data.is_empty() {
-            stream.remember(id);
-        }
+        stream.broken += 1;
+        stream.cursor.broken(now, id);
+        let message = "an event whose data is no JSON".to_string();
+        self.call_event(now, call, Event::Warning { code: "malformed_event", message });
     }
 
     fn note_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
         let Some(entry) = self.ledger.get(call) else { return };
+        self.stats.events += 1;
         let diagnostics = &mut entry.diagnostics;
         diagnostics.events += 1;
         if diagnostics.recent.len() == MOST_RECENT {
@@ -226,12 +254,15 @@ impl Client {
         });
     }
 
-    fn drop_repeat(&mut self, call: CallId) {
+    fn drop_repeat(&mut self, now: Instant, call: CallId, place: u64) {
         if let Some(events) = self.events_of(call) {
             events.repeats += 1;
         }
-        if let Some(entry) = self.ledger.get(call) {
-            entry.diagnostics.duplicates += 1;
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.diagnostics.duplicates += 1;
+        self.stats.duplicates += 1;
+        if entry.stream.as_mut().is_some_and(|stream| stream.gaps.is_disordered(place)) {
+            self.on_gap(now, call, GapKind::Order, false, None, None);
         }
     }
 
@@ -241,6 +272,10 @@ impl Client {
         entry.recovery_clock.rearm(now);
         if let Some(stream) = entry.stream.as_mut() {
             stream.progressed();
+            if let Some(lost_at) = stream.lost_at.take() {
+                self.stats.histograms.recover_ms.record(millis(now.since(lost_at)));
+                self.stats.levels.l1.won += 1;
+            }
             if let Some(events) = stream.events() {
                 events.fresh += 1;
             }
@@ -256,13 +291,13 @@ impl Client {
         }
     }
 
-    fn deliver(&mut self, now: Instant, call: CallId, payload: Payload, text: &str) {
+    fn deliver(&mut self, now: Instant, call: CallId, payload: Payload, text: &str, handing: Handing) {
         match payload {
-            Payload::One(message) => self.on_message(now, call, message, text, None),
+            Payload::One(message) => self.on_message(now, call, message, text, handing),
             Payload::Many(messages) => {
                 for (range, message) in messages {
                     if let (Some(message), Some(text)) = (message, text.get(range)) {
-                        self.on_message(now, call, message, text, None);
+                        self.on_message(now, call, message, text, handing);
                     }
                 }
             }
@@ -270,33 +305,46 @@ impl Client {
         }
     }
 
-    fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, status: Option<u16>) {
+    fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, handing: Handing) {
         match message {
             Message::Request { id, method } => self.on_question(now, call, id, method, text),
-            Message::Notification { method, token } => self.on_notification(now, call, &method, token, text),
+            Message::Notification { method, token } => {
+                self.on_notification(now, call, &method, token, text, handing);
+            }
             Message::Result { id } | Message::Error { id, code: _ } => {
-                self.on_response(now, call, &id, text, status);
+                self.on_response(now, call, &id, text, None);
             }
         }
     }
 
     /// Progress goes to the call whose token it bears, whichever stream it came on; the rest to the stream's own.
-    fn on_notification(&mut self, now: Instant, call: CallId, method: &str, token: Option<Id>, text: &str) {
+    fn on_notification(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        method: &str,
+        token: Option<Id>,
+        text: &str,
+        Handing { key, seam }: Handing,
+    ) {
         let owner = match (method, token) {
             ("notifications/progress", Some(Id::String(token))) => self.ledger.by_wire_id(&token),
             _ => None,
         };
         if let Some(owner) = owner {
+            if owner == call {
+                self.check_progress(now, call, text);
+            }
             let message = self.keep(text);
             self.rearm_call(now, owner);
-            return self.call_event(now, owner, Event::Progress { message });
+            return self.call_event(now, owner, Event::Progress { message, key, seam });
         }
         if method == "notifications/tools/list_changed" {
             self.session.hints.forget();
         }
         let message = self.keep(text);
         let is_callers = self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request);
-        self.event(now, is_callers.then_some(call), Event::Message { message });
+        self.event(now, is_callers.then_some(call), Event::Message { message, key, seam });
     }
 
     /// Responses are matched by id, not by stream. A server that got the id's type wrong, or lost it on an error, can
@@ -308,6 +356,9 @@ impl Client {
         };
         let owner = exact.or_else(|| {
             let entry = self.ledger.get(call).filter(|entry| entry.kind.wants_response())?;
+            if entry.adopts {
+                return Some(call);
+            }
             let ours = Id::String(entry.wire_id().to_string());
             let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
             (id.twin(&ours) || (*id == Id::Null && is_error)).then_some(call)
@@ -316,7 +367,7 @@ impl Client {
             let message = "a response that answers no request of ours".to_string();
             return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
         };
-        if exact.is_none() {
+        if exact.is_none() && !self.ledger.peek(owner).is_some_and(|entry| entry.adopts) {
             let message = "a response whose id is not the request's was taken as its answer".to_string();
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
@@ -401,7 +452,7 @@ impl Client {
                     entry.delivery = Outcome::NotSent;
                 }
                 let text = format!("the request failed: {}", excerpt(&failure.message));
-                self.lost(now, call, Reason::NetworkError, DropCause::Network, &text, None);
+                self.lost(now, call, Reason::NetworkError, DropCause::Network.into(), &text, None);
             }
             Some(Phase::Resuming(_)) => self.on_resume_failed(now, call),
             Some(Phase::Reading(..)) => self.on_body_over(now, call, DropCause::Network),
@@ -421,7 +472,7 @@ impl Client {
             }
             Phase::Reading(_, Body::Json(_)) => {
                 let text = "the connection was cut in the middle of the answer";
-                self.lost(now, call, Reason::StreamLost, cause, text, None);
+                self.lost(now, call, Reason::StreamLost, cause.into(), text, None);
             }
             Phase::Reading(_, Body::Refusal(head, text)) => self.on_refusal(now, call, &head, &text),
             _ => {}
@@ -438,7 +489,7 @@ impl Client {
                 self.fail(now, call, Reason::UnexpectedContent, "the answer is an empty array");
             }
             Ok(payload) => {
-                self.deliver(now, call, payload, text);
+                self.deliver(now, call, payload, text, Handing::default());
                 let text = format!("the body holds no response to this request: {}", excerpt(text));
                 self.fail(now, call, Reason::MalformedResponse, &text);
             }
@@ -490,7 +541,7 @@ impl Client {
         let text = format!("the server answered {}{said}", head.status);
         if matches!(head.status, 408 | 425 | 429 | 502 | 503 | 504) {
             let floor = head.retry_after(now.as_millis());
-            return self.lost(now, call, reason, DropCause::Status, &text, floor);
+            return self.lost(now, call, reason, DropCause::Status.into(), &text, floor);
         }
         self.fail(now, call, reason, &text);
     }

@@ -23,6 +23,7 @@ impl Client {
     /// An event stream ended without the call's response.
     pub(super) fn on_drop(&mut self, now: Instant, call: CallId, events: &Events, cause: DropCause) {
         self.close_attempt(call, events);
+        self.stats.histograms.stream_ms.record(millis(now.since(events.since)));
         if events.resumed && events.unreported {
             self.report(now, call, events.fresh, events.repeats);
         }
@@ -41,10 +42,16 @@ impl Client {
         if cursor.is_some() && cause == DropCause::End && events.moved {
             return self.wait_politely(now, call);
         }
+        self.stats.on_drop(cause);
+        if let Some(stream) = self.stream(call).filter(|stream| stream.lost_at.is_none() && cursor.is_some())
+        {
+            stream.lost_at = Some(now);
+            self.stats.levels.l1.tried += 1;
+        }
         self.call_event(now, call, Event::Disconnected { cause, cursor: shown });
         if cursor.is_none() {
             let text = "the stream ended without an answer, and without an event id to resume from";
-            return self.lost(now, call, Reason::StreamLost, cause, text, None);
+            return self.lost(now, call, Reason::StreamLost, cause.into(), text, None);
         }
         let at_once = cause == DropCause::Idle && self.stream(call).is_some_and(|stream| stream.barren == 0);
         self.wait(now, call, at_once, None);
@@ -61,6 +68,7 @@ impl Client {
         if retry.is_some() && self.passes_budget(now, call, wait) {
             return self.fail_over_budget(now, call, wait);
         }
+        self.stats.polls += 1;
         self.plan(now, call, Level::L1, wait);
         self.call_event(now, call, Event::Polling { wait_ms: millis(wait) });
     }
@@ -172,7 +180,10 @@ impl Client {
             return;
         }
         if head.is_success() && head.is_event_stream() {
-            let events = Events::new(self.decoder(), true);
+            if let Some(stream) = self.stream(call) {
+                stream.gaps.resumed();
+            }
+            let events = Events::new(now, self.decoder(), true);
             if let Some(attempt) = self.last_attempt(call) {
                 attempt.status = Some(head.status);
             }
@@ -184,10 +195,11 @@ impl Client {
             attempt.result = AttemptResult::Refused;
         }
         let status = head.status;
+        self.stats.on_refused(status);
         match status {
             401 => self.fail(now, call, Reason::Unauthorized, "the server answered the resume with 401"),
             403 => self.fail(now, call, Reason::Forbidden, "the server answered the resume with 403"),
-            404 | 410 | 400 => self.on_cursor_refused(now, call, status),
+            404 | 410 | 400 => self.on_cursor_refused(now, call, head),
             408 | 409 | 425 | 429 | 500 | 502..=599 => {
                 let says_nothing = !matches!(status, 409 | 429 | 503);
                 self.on_attempt_failed(now, call, says_nothing, false, head.retry_after(now.as_millis()));
@@ -199,16 +211,17 @@ impl Client {
 
     fn reject_resume(&mut self, now: Instant, call: CallId, status: u16) {
         let text = format!("the server can't resume this stream: it answered {status}");
-        self.lost(now, call, Reason::ResumeRejected, DropCause::Status, &text, None);
+        self.lost(now, call, Reason::ResumeRejected, DropCause::Status.into(), &text, None);
     }
 
     /// 404, 410 or 400 to a cursor: the event may be gone, or the session. The session is asked.
-    fn on_cursor_refused(&mut self, now: Instant, call: CallId, status: u16) {
+    fn on_cursor_refused(&mut self, now: Instant, call: CallId, head: &ResponseHead) {
         let ready = self.is_ready();
         let Some(stream) = self.stream(call) else { return };
         if stream.refused || !ready {
-            return self.reject_resume(now, call, status);
+            return self.reject_resume(now, call, head.status);
         }
+        stream.floor = head.retry_after(now.as_millis());
         stream.phase = Phase::Asking;
         self.set_clocks(now, call);
         self.ask_session(now);
@@ -318,11 +331,17 @@ impl Client {
     }
 
     fn report(&mut self, now: Instant, call: CallId, fresh: u32, repeats: u32) {
+        self.stats.histograms.replayed.record(f64::from(fresh + repeats));
         let event = Event::Resumed { level: Level::L1, replayed: fresh + repeats, duplicates: repeats };
         self.call_event(now, call, event);
     }
 
     fn close_attempt(&mut self, call: CallId, events: &Events) {
+        if events.resumed {
+            let brought =
+                if events.fresh > 0 { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
+            *brought += 1;
+        }
         if let Some(attempt) = self.last_attempt(call).filter(|_| events.resumed) {
             attempt.events = events.fresh;
             attempt.result = if events.fresh > 0 { AttemptResult::Resumed } else { AttemptResult::Empty };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
-use crate::proto::event::{DropCause, Level, ReissueCause};
+use crate::proto::event::{Level, ReissueCause};
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::replay::{is_read, ReplayOption};
 use crate::proto::time::Instant;
@@ -43,14 +43,14 @@ impl Client {
         now: Instant,
         call: CallId,
         reason: Reason,
-        why: DropCause,
+        why: ReissueCause,
         text: &str,
         floor: Option<Duration>,
     ) {
         if !self.may_reissue(now, call) {
             return self.fail(now, call, reason, text);
         }
-        self.detach(call, reason, ReissueCause::Drop(why));
+        self.detach(now, call, reason, why);
         let reissues = self.ledger.peek(call).map_or(0, |entry| entry.reissues);
         let attempt = u32::try_from(reissues).unwrap_or(u32::MAX);
         let wait = self.own_wait(call, attempt.saturating_sub(1)).max(floor.unwrap_or_default());
@@ -64,8 +64,10 @@ impl Client {
 
     /// Parts a call from its stream: its next POST is a re-issue, under a new id. The earlier request can't answer any
     /// more, but on another stream.
-    pub(super) fn detach(&mut self, call: CallId, cause: Reason, why: ReissueCause) {
+    pub(super) fn detach(&mut self, now: Instant, call: CallId, cause: Reason, why: ReissueCause) {
         self.stop_race(call);
+        self.skip_failed(now, call);
+        self.stats.reissues += 1;
         self.stop_timers_of_stream(call);
         let id = self.next_wire_id();
         let Some(entry) = self.ledger.get(call) else { return };

@@ -21,6 +21,7 @@ impl Client {
         }
         self.session.state = State::Lost;
         self.timers.stop(Owner::Session, Clock::Connect);
+        self.stats.session_mismatches += 1;
         let replace = self.replace_session(now);
         for call in self.ledger.calls() {
             self.part_from_session(now, call, replace);
@@ -36,7 +37,7 @@ impl Client {
             Kind::Request if replace && may_reissue && !entry.carried_over => {
                 entry.carried_over = true;
                 if entry.stream.is_some() {
-                    self.detach(call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
+                    self.detach(now, call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
                 }
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.requeue(now, call);
@@ -64,6 +65,7 @@ impl Client {
         let may = self.config.replace_session && connected && self.session.may_replace(now);
         self.session.forget();
         if may {
+            self.stats.levels.l2.tried += 1;
             self.session.generation += 1;
             self.event(now, None, Event::State { state: SessionState::Recovering });
             let call = CallId(self.next_call);
@@ -75,6 +77,7 @@ impl Client {
 
     /// The new session is ready: it is told what the old one knew, and the application that it is another.
     pub(super) fn on_replaced(&mut self, now: Instant, capabilities_changed: bool) {
+        self.stats.levels.l2.won += 1;
         for call in self.queue.clone() {
             self.call_event(now, call, Event::SessionReplaced { capabilities_changed });
         }
@@ -88,7 +91,7 @@ impl Client {
                 let text =
                     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/{list}/list_changed\"}}");
                 let message = self.keep(&text);
-                self.event(now, None, Event::Message { message });
+                self.event(now, None, Event::Message { message, key: None, seam: false });
             }
         }
     }

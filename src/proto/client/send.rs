@@ -81,6 +81,17 @@ impl Client {
     pub(super) fn post(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
         let kind = entry.kind;
+        if let Some(cursor) = entry.resume_from.take() {
+            entry.stream = Some(Stream::adopted(&cursor));
+            entry.adopts = true;
+            entry.delivery = Outcome::Unknown;
+            return match header_value(&cursor) {
+                Some(_) => self.resume(now, call),
+                None => {
+                    self.fail(now, call, Reason::ResumeRejected, "no request can carry this resumption token")
+                }
+            };
+        }
         let wire_id = entry.wire_id().to_string();
         let why = entry.reissue_why.take();
         let body =
@@ -89,6 +100,7 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         entry.stream = Some(Stream::new(exchange));
         entry.delivery = Outcome::Unknown;
+        entry.posted_at = (kind == Kind::Request).then_some(now);
         match kind {
             Kind::Request => {
                 let first_byte = now + entry.timeouts.first_byte;
@@ -122,6 +134,7 @@ impl Client {
         }
         let Some(stream) = self.stream(call) else { return };
         let Some(cursor) = stream.cursor().and_then(header_value) else { return };
+        self.stats.resumes.tried += 1;
         let exchange = self.transmit(call, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
             stream.phase = Phase::Resuming(exchange);

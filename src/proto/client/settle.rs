@@ -11,9 +11,11 @@ use crate::proto::CallId;
 impl Client {
     /// Ends a call with an outcome. A no-op for one that ended.
     pub(super) fn settle(&mut self, now: Instant, call: CallId, settlement: Settlement) {
+        self.skip_failed(now, call);
         let Some(entry) = self.release(now, call) else { return };
         match entry.kind {
             Kind::Request | Kind::Notification => {
+                self.stats.answered += u64::from(entry.kind == Kind::Request);
                 self.outputs.push_back(Output::Settle(call, now, settlement))
             }
             Kind::Initialize => {
@@ -29,11 +31,16 @@ impl Client {
 
     /// Ends a call without an answer. A no-op for one that ended.
     pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
+        self.skip_failed(now, call);
         let Some(entry) = self.release(now, call) else { return };
         let (kind, delivery, wire_id) = (entry.kind, entry.delivery, entry.wire_id().to_string());
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
             self.session.suspect = true;
+        }
+        if kind == Kind::Request {
+            let recovered = !entry.diagnostics.attempts.is_empty();
+            self.stats.on_failed(reason, delivery, recovered);
         }
         let failure = self.failure(now, entry, reason, text);
         let settlement = Settlement::Failed(Box::new(failure));
@@ -50,7 +57,7 @@ impl Client {
 
     /// Stops the timers that belong to a call's stream; those of the call run on.
     pub(super) fn stop_timers_of_stream(&mut self, call: CallId) {
-        for clock in [Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait] {
+        for clock in [Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait, Clock::Handler] {
             self.timers.stop(Owner::Call(call), clock);
         }
     }
@@ -58,6 +65,10 @@ impl Client {
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
     fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
         let entry = self.ledger.close(call)?;
+        if entry.kind == Kind::Request {
+            let took = now.as_millis() - entry.diagnostics.started_at;
+            self.stats.histograms.call_ms.record(took);
+        }
         self.timers.release(Owner::Call(call));
         self.pass_the_word(now, call);
         self.queue.retain(|queued| *queued != call);

@@ -1,6 +1,8 @@
 //! A faulty network: every exchange is a link of its own, first in, first out, with seeded delays. Links do not wait
 //! for each other, so what belongs to different ones is reordered.
 
+use std::fmt;
+
 use landfall::proto::{ExchangeId, HttpRequest, ResponseHead};
 
 use super::agenda::{Agenda, Rng, Time};
@@ -15,15 +17,24 @@ pub(crate) type LinkId = usize;
 pub(crate) enum Mark {
     /// An event of a work's store is whole; its JSON may be broken on this wire.
     Block { work: usize, place: usize, broken: bool },
+    /// An event without an id, with this text.
+    Loose(String),
     /// A `retry` field.
     Retry(u32),
 }
 
 /// A stretch of a body, and what ends at which of its bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Stretch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) marks: Vec<(usize, Mark)>,
+}
+
+impl fmt::Debug for Stretch {
+    /// The bytes are told when they are handed in.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, {:?}", self.bytes.len(), self.marks)
+    }
 }
 
 impl Stretch {
@@ -94,6 +105,8 @@ pub(crate) struct Link {
     pub(crate) over: bool,
     /// The end came to the client.
     pub(crate) ended: bool,
+    /// The head came to the client.
+    pub(crate) headed: bool,
     /// The client reads the body.
     pub(crate) reading: bool,
     /// What waits for the client to read.
@@ -141,6 +154,7 @@ impl Network {
             gone: false,
             over: false,
             ended: false,
+            headed: false,
             reading: false,
             waiting: Vec::new(),
             silent: false,

@@ -1,6 +1,7 @@
 //! What a run is made of: plans of the server, the client and each call, and what befalls them. Waits are in
 //! milliseconds of virtual time; what no plan names (delays, sizes of chunks) follows from the seed.
 
+use landfall::proto::{OnGap, ReplayOption};
 use proptest::prelude::*;
 
 /// One run, whole: made and shrunk by proptest.
@@ -124,6 +125,9 @@ pub(crate) struct ClientPlan {
     pub(crate) lists: bool,
     /// `onSessionLost: "fail"`.
     pub(crate) fail_lost: bool,
+    /// `limits.maxPending.events`.
+    pub(crate) max_pending: u8,
+    pub(crate) replay: ReplayOption,
     /// Bytes of exchanges that are over are still handed in, as a driver may.
     pub(crate) late_inputs: bool,
     /// Due at the same instant: the network goes first.
@@ -242,8 +246,6 @@ pub(crate) enum Step {
     Repeat,
     /// An event whose JSON is broken on this wire, and whole in the store.
     BrokenOnce,
-    /// An event whose JSON is broken.
-    Broken,
     /// Bytes that are no event stream.
     Noise,
     /// An array of two notifications.
@@ -276,6 +278,21 @@ pub(crate) enum Last {
     Never,
 }
 
+/// The user's event handler.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Handler {
+    /// Nobody reports: events are handled on arrival.
+    None,
+    /// Done after so long.
+    Done(u32),
+    /// After so long, and every third event fails.
+    FailsAtTimes(u32),
+    /// Every event fails.
+    Fails,
+    /// It never returns.
+    Never,
+}
+
 /// One call of the user's, and what the server and the network do with it.
 #[derive(Clone, Debug)]
 pub(crate) struct CallPlan {
@@ -295,6 +312,10 @@ pub(crate) struct CallPlan {
     pub(crate) cancel: Option<u32>,
     /// The user answers questions after so long, or never.
     pub(crate) answers: Option<u32>,
+    pub(crate) handler: Handler,
+    /// It wants to be told where its stream can be resumed.
+    pub(crate) tokens: bool,
+    pub(crate) on_gap: OnGap,
 }
 
 /// What befalls the whole.
@@ -409,9 +430,26 @@ fn client() -> impl Strategy<Value = ClientPlan> {
     let concurrent = prop_oneof![3 => Just(32u8), 1 => 2..6u8];
     let handshake = prop_oneof![24 => Just(Vec::new()), 1 => prop::collection::vec(reply(), 1..3)];
     let flags = (prop::bool::weighted(0.7), prop::bool::weighted(0.1), any::<bool>(), any::<bool>());
-    (concurrent, clocks(), flags, handshake).prop_map(|(max_concurrent, clocks, flags, handshake)| {
+    let replay = prop_oneof![
+        8 => Just(ReplayOption::Hints),
+        1 => Just(ReplayOption::Caller),
+        1 => Just(ReplayOption::Never),
+    ];
+    let limits = (concurrent, prop_oneof![3 => Just(200u8), 1 => 1..4u8], replay);
+    (limits, clocks(), flags, handshake).prop_map(|(limits, clocks, flags, handshake)| {
+        let (max_concurrent, max_pending, replay) = limits;
         let (lists, fail_lost, late_inputs, network_first) = flags;
-        ClientPlan { max_concurrent, clocks, lists, fail_lost, late_inputs, network_first, handshake }
+        ClientPlan {
+            max_concurrent,
+            clocks,
+            lists,
+            fail_lost,
+            max_pending,
+            replay,
+            late_inputs,
+            network_first,
+            handshake,
+        }
     })
 }
 
@@ -433,8 +471,19 @@ fn call() -> impl Strategy<Value = CallPlan> {
     let stubborn = prop::bool::weighted(0.15);
     let cancel = prop::option::weighted(0.12, 0..20_000u32);
     let answers = prop::option::weighted(0.9, 1..5_000u32);
-    ((at, tool, own_clocks), (replies, steps, pace, last()), (resumes, stubborn, cancel, answers)).prop_map(
-        |((at, tool, clocks), (replies, steps, pace, last), (resumes, stubborn, cancel, answers))| CallPlan {
+    let handler = prop_oneof![
+        6 => Just(Handler::None),
+        2 => (0..3_000u32).prop_map(Handler::Done),
+        2 => (0..3_000u32).prop_map(Handler::FailsAtTimes),
+        1 => Just(Handler::Fails),
+        1 => Just(Handler::Never),
+    ];
+    let on_gap = prop_oneof![6 => Just(OnGap::Continue), 1 => Just(OnGap::Reissue), 1 => Just(OnGap::Fail)];
+    let user = (cancel, answers, handler, prop::bool::weighted(0.3), on_gap);
+    ((at, tool, own_clocks), (replies, steps, pace, last()), (resumes, stubborn), user).prop_map(
+        |((at, tool, clocks), (replies, steps, pace, last), (resumes, stubborn), user)| {
+            let (cancel, answers, handler, tokens, on_gap) = user;
+            CallPlan {
             at,
             tool,
             clocks,
@@ -446,7 +495,10 @@ fn call() -> impl Strategy<Value = CallPlan> {
             stubborn,
             cancel,
             answers,
-        },
+            handler,
+            tokens,
+            on_gap,
+        }},
     )
 }
 

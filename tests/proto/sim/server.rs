@@ -103,10 +103,6 @@ impl<'a> Server<'a> {
         session.alive.then_some(place)
     }
 
-    pub(crate) fn is_alive(&self, id: &str) -> bool {
-        self.sessions.iter().any(|session| session.id == id && session.alive)
-    }
-
     fn kill(&mut self, place: usize, bodies: Bodies) {
         self.sessions[place].alive = false;
         self.deaths += 1;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::world::Run;
+
 /// What a run may contain.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Happened {
@@ -28,6 +30,28 @@ pub(crate) enum Happened {
 }
 
 impl Happened {
+    pub(crate) const ALL: [Self; 20] = [
+        Self::Cut,
+        Self::HalfOpen,
+        Self::Duplicate,
+        Self::Eviction,
+        Self::SessionDeath,
+        Self::Trap,
+        Self::RefusedResume,
+        Self::Cancel,
+        Self::EvictedCursor,
+        Self::Conflict,
+        Self::PoliteClose,
+        Self::Question,
+        Self::Stray,
+        Self::Outage,
+        Self::Resumed,
+        Self::Reissued,
+        Self::Replaced,
+        Self::Answered,
+        Self::Failed,
+        Self::Close,
+    ];
     /// The ingredients that the issue asks for.
     pub(crate) const REQUIRED: [Self; 8] = [
         Self::Cut,
@@ -68,6 +92,58 @@ pub(crate) struct Tally {
     pub(crate) three: u64,
     /// How calls ended, by the reason's name.
     pub(crate) endings: BTreeMap<String, u64>,
-    /// Properties checked: how often each could have failed.
+    /// Inputs of all clients.
     pub(crate) inputs: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, run: &Run) {
+        self.runs += 1;
+        self.inputs += run.inputs;
+        let mut required = 0;
+        for what in Happened::ALL.into_iter().filter(|what| run.shares.has(*what)) {
+            *self.counts.entry(what).or_default() += 1;
+            required += u32::from(Happened::REQUIRED.contains(&what));
+        }
+        self.three += u64::from(required >= 3);
+        for ending in &run.endings {
+            *self.endings.entry(ending.clone()).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.three += other.three;
+        self.inputs += other.inputs;
+        for (what, count) in other.counts {
+            *self.counts.entry(what).or_default() += count;
+        }
+        for (ending, count) in other.endings {
+            *self.endings.entry(ending).or_default() += count;
+        }
+    }
+
+    pub(crate) fn print(&self) {
+        let runs = self.runs;
+        println!("{runs} schedules, {} inputs; so many schedules held", self.inputs);
+        for (what, count) in &self.counts {
+            let percent = *count as f64 * 100.0 / runs as f64;
+            println!("{count:>9} {percent:>5.1} %  {what:?}");
+        }
+        println!("{:>9}          three of the required ones together", self.three);
+        println!("calls ended so:");
+        for (ending, count) in &self.endings {
+            println!("{count:>9} {ending}");
+        }
+    }
+
+    /// Every required ingredient in a tenth of the schedules, three together in a fortieth.
+    pub(crate) fn check(&self, runs: u64) {
+        assert_eq!(self.runs, runs);
+        for what in Happened::REQUIRED {
+            let count = self.counts.get(&what).copied().unwrap_or_default();
+            assert!(count >= runs / 10, "{what:?} in {count} of {runs} schedules");
+        }
+        assert!(self.three >= runs / 40, "three together in {} of {runs} schedules", self.three);
+    }
 }

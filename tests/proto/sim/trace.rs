@@ -49,6 +49,11 @@ impl Trace {
     pub(crate) fn input(&mut self, now: Time, input: &Input<'_>) {
         self.mix(now);
         self.line(now, "  > ", |line| match input {
+            Input::Head(exchange, head) => write!(
+                line,
+                "Head({exchange:?}, {} {:?} {:?} {:?})",
+                head.status, head.content_type, head.session_id, head.retry_after
+            ),
             Input::Body(exchange, bytes) => {
                 write!(line, "Body({exchange:?}, {:?})", String::from_utf8_lossy(bytes))
             }
@@ -87,6 +92,13 @@ impl Trace {
             }
             Output::Event(call, _, Event::Message { message } | Event::Progress { message }) => {
                 write!(line, "Message({call:?}, {})", client.text(*message))
+            }
+            Output::Transmit(exchange, request) => {
+                let has_name =
+                    |name: &&str| matches!(*name, "mcp-session-id" | "last-event-id");
+                let told: Vec<_> = request.headers.iter().filter(|(name, _)| has_name(name)).collect();
+                let body = request.body.as_deref().unwrap_or_default();
+                write!(line, "Transmit({exchange:?}, {:?}, {:?} {told:?} {body})", request.call, request.method)
             }
             other => write!(line, "{other:?}"),
         });

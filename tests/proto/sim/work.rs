@@ -26,9 +26,11 @@ pub(crate) struct Stored {
     block: String,
     /// The texts of its notifications: unique in the run.
     pub(crate) texts: Vec<String>,
+    /// Whether it has a data line that is not empty.
+    pub(crate) has_data: bool,
     pub(crate) is_response: bool,
     /// Every copy is broken.
-    broken: bool,
+    pub(crate) broken: bool,
     /// Its copy on the body it was made for is broken.
     pub(crate) broken_once: bool,
     /// The body it was made for.
@@ -146,13 +148,15 @@ impl Server<'_> {
             Step::Array => self.note(number, Draft::default(), 2),
             Step::Odd(odd) => self.note(number, Draft { odd: Some(odd), ..Draft::default() }, 1),
             Step::BrokenOnce => self.note(number, Draft { broken_once: true, ..Draft::default() }, 1),
-            Step::Broken => self.note(number, Draft { broken: true, ..Draft::default() }, 1),
             Step::Progress => self.progress(number),
             Step::Comment => self.write(number, ": still here\n\n"),
             Step::Noise => self.write(number, "\u{1}\u{fffd}garbage\0: ~~~\r\nidx: 9\nid\0\n\n"),
             Step::Loose => {
-                let (json, _) = self.message(number);
-                self.write(number, &format!("data: {json}\n\n"));
+                let (json, text) = self.message(number);
+                let mut stretch = Stretch::default();
+                stretch.push(&format!("data: {json}\n\n"), Some(Mark::Loose(text)));
+                let link = self.works[number].attached;
+                self.effects.extend(link.map(|link| Effect::Write(link, stretch)));
             }
             Step::IdOnly => self.emit(number, Draft::default()),
             Step::Retry(ms) => self.write_retry(number, ms),
@@ -234,6 +238,7 @@ impl Server<'_> {
             // A header holds one byte per character.
             id: id.map(|id| id.bytes().map(char::from).collect()),
             id_use,
+            has_data: draft.data.as_ref().is_some_and(|data| !data.is_empty()),
             texts: draft.texts,
             is_response: draft.is_response,
             broken: draft.broken,
@@ -408,7 +413,7 @@ impl Server<'_> {
     /// The response to a call that the client cancelled comes on the stream of another.
     fn stray(&mut self, number: usize) {
         let session = self.works[number].session;
-        let cancelled = |work: &super::work::Work| work.cancelled && work.session == session;
+        let cancelled = |work: &Work| work.cancelled && work.session == session;
         let Some(other) = self.works.iter().rposition(cancelled) else { return };
         let data = self.response(other, Last::Result);
         self.shares.happened(Happened::Stray);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use landfall::proto::{
     CallId, CallSpec, Client, Config, Event, ExchangeId, HttpRequest, Input, Instant, IoFailure, Load, Method,
@@ -31,6 +30,8 @@ pub(crate) enum Happening {
     Arrive(LinkId),
     /// A response comes to the client.
     Deliver(LinkId, Delivery),
+    /// The client reads what waited for it.
+    Flush(LinkId),
     /// A work goes on.
     Step(usize),
     /// The server notices that a body is lost.
@@ -96,6 +97,7 @@ fn client(schedule: &Schedule, generation: u32) -> Client {
         capabilities: r#"{"elicitation":{}}"#.to_string(),
         timeouts: plan.clocks.options(),
         max_concurrent: Some(f64::from(plan.max_concurrent)),
+        fail_lost_session: plan.fail_lost,
         full_diagnostics: true,
         ..Options::default()
     };
@@ -174,7 +176,9 @@ impl<'a> World<'a> {
             } else if let Some(at) = self.agenda.next() {
                 self.now = self.now.max(at);
                 let happening = self.agenda.take().expect("it was just seen");
-                self.trace.line(self.now, "", |line| write!(line, "{happening:?}"));
+                if !matches!(happening, Happening::Deliver(..)) {
+                    self.trace.line(self.now, "", |line| write!(line, "{happening:?}"));
+                }
                 self.happen(happening);
             }
             self.take_effects();
@@ -210,6 +214,7 @@ impl<'a> World<'a> {
             Happening::Incident(incident) => self.incident(incident),
             Happening::Arrive(link) => self.arrive(link),
             Happening::Deliver(link, delivery) => self.deliver(link, delivery),
+            Happening::Flush(link) => self.flush(link),
             Happening::Step(work) => self.server.step(work),
             Happening::Notice(link) => self.server.noticed(self.now, link),
         }
@@ -229,7 +234,7 @@ impl<'a> World<'a> {
         if plan.tool == Tool::Notify {
             let params = format!("{{\"k\":{number}}}");
             let call = self.client.notify(instant(self.now), "notifications/k", &params);
-            self.judge.on_made(self.now, self.generation, call, Some(number));
+            self.judge.on_made(self.now, call, Some(number));
             return self.drain();
         }
         let timeouts = plan.clocks.map(Clocks::options).unwrap_or_default();
@@ -251,7 +256,7 @@ impl<'a> World<'a> {
 
     fn call(&mut self, number: Option<usize>, spec: CallSpec) {
         let call = self.client.call(instant(self.now), spec).expect("valid clocks");
-        self.judge.on_made(self.now, self.generation, call, number);
+        self.judge.on_made(self.now, call, number);
         self.drain();
     }
 
@@ -367,10 +372,17 @@ impl<'a> World<'a> {
         let Some(&id) = self.exchanges.get(&exchange) else { return };
         let link = &mut self.network.links[id];
         link.reading = reads;
-        if reads {
-            for delivery in std::mem::take(&mut link.waiting) {
-                self.agenda.plan(self.now, Happening::Deliver(id, delivery));
-            }
+        if reads && !link.waiting.is_empty() {
+            self.agenda.plan(self.now, Happening::Flush(id));
+        }
+    }
+
+    fn flush(&mut self, id: LinkId) {
+        while let Some(delivery) = Some(&mut self.network.links[id])
+            .filter(|link| link.reading && !link.waiting.is_empty())
+            .map(|link| link.waiting.remove(0))
+        {
+            self.hand_in(id, delivery);
         }
     }
 
@@ -444,19 +456,25 @@ impl<'a> World<'a> {
 
     fn deliver(&mut self, id: LinkId, delivery: Delivery) {
         let link = &mut self.network.links[id];
+        let is_body = !matches!(delivery, Delivery::Head(_));
+        if link.is_open() && is_body && link.headed && (!link.reading || !link.waiting.is_empty()) {
+            return link.waiting.push(delivery);
+        }
+        self.hand_in(id, delivery);
+    }
+
+    fn hand_in(&mut self, id: LinkId, delivery: Delivery) {
+        let link = &mut self.network.links[id];
         let exchange = link.exchange;
-        let is_late = link.gone || link.ended;
+        let is_late = !link.is_open();
         if link.generation != self.generation || (is_late && !self.schedule.client.late_inputs) {
             return;
-        }
-        let is_body = !matches!(delivery, Delivery::Head(_));
-        if !is_late && is_body && !link.reading && self.judge.has_head(id) {
-            return link.waiting.push(delivery);
         }
         if is_late {
             self.trace.line(self.now, "late ", |line| write!(line, "{exchange:?}"));
         } else {
             link.ended = matches!(delivery, Delivery::End | Delivery::Failed(_));
+            link.headed |= matches!(delivery, Delivery::Head(_));
             self.judge.on_delivery(self.now, id, &delivery, &self.network, &self.server);
             self.note_refusal(id, &delivery);
         }
@@ -492,8 +510,8 @@ impl<'a> World<'a> {
                 Effect::Write(link, stretch) => {
                     if self.network.write(&mut self.agenda, now, link, stretch) {
                         self.shares.happened(Happened::Cut);
-                        let notice = Duration::from_millis(self.schedule.server.notice.into());
-                        self.agenda.plan(now + notice.as_micros() as u64, Happening::Notice(link));
+                        let notice = u64::from(self.schedule.server.notice) * 1_000;
+                        self.agenda.plan(now + notice, Happening::Notice(link));
                     }
                 }
                 Effect::End(link) => self.network.send(&mut self.agenda, now, link, Delivery::End),

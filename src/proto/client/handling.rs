@@ -1,0 +1,165 @@
+//! Events in hand: what is handed out, what comes back as handled, and what is missing.
+
+use super::{Client, Output};
+use crate::proto::config::OnGap;
+use crate::proto::error::Reason;
+use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
+use crate::proto::gap::split;
+use crate::proto::jsonrpc::field;
+use crate::proto::ledger::Kind;
+use crate::proto::stream::Phase;
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::CallId;
+
+impl Client {
+    /// A key for an event that the host will report on.
+    pub(super) fn hand_out(&mut self, call: CallId) -> Option<u32> {
+        let reports =
+            |entry: &crate::proto::ledger::Entry| entry.kind == Kind::Request && entry.reports_handling;
+        self.ledger.peek(call).is_some_and(reports).then(|| {
+            let key = self.next_key;
+            self.next_key = self.next_key.wrapping_add(1);
+            key
+        })
+    }
+
+    /// A block was handed out, or needs no handler.
+    pub(super) fn arrive(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        id: Option<&str>,
+        key: Option<u32>,
+        bytes: usize,
+    ) {
+        let Some(stream) = self.stream(call) else { return };
+        let resumed = stream.events().is_some_and(|events| events.resumed);
+        if resumed && bytes == 0 && id.is_some_and(|id| stream.cursor.is_passed(id)) {
+            return;
+        }
+        let moved = stream.cursor.arrive(now, id, key, bytes);
+        if let Some(events) = stream.events() {
+            events.moved |= id.is_some();
+        }
+        self.after_report(now, call, moved);
+    }
+
+    pub(super) fn on_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
+        let Some(report) = self.stream(call).and_then(|stream| stream.cursor.handled(key, ok)) else {
+            return;
+        };
+        if let Some(id) = report.skipped {
+            self.skip(now, call, id);
+        }
+        self.after_report(now, call, report.moved);
+    }
+
+    fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
+        if moved && self.ledger.peek(call).is_some_and(|entry| entry.wants_tokens) {
+            let token = self.stream(call).and_then(|stream| stream.cursor.committed()).map(str::to_string);
+            self.outputs.extend(token.map(|token| Output::Token(call, token)));
+        }
+        if self.ledger.peek(call).is_some_and(|entry| entry.reports_handling) {
+            self.arm_handler(call);
+            self.pace(now, call);
+        }
+    }
+
+    fn arm_handler(&mut self, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let oldest = entry.stream.as_ref().and_then(|stream| stream.cursor.oldest());
+        match oldest {
+            Some((_, since)) => {
+                self.timers.set(Owner::Call(call), Clock::Handler, since + entry.timeouts.handler)
+            }
+            None => self.timers.stop(Owner::Call(call), Clock::Handler),
+        }
+    }
+
+    /// A handler did not report within `handlerMs`: it failed.
+    pub(super) fn on_handler_timeout(&mut self, now: Instant, call: CallId) {
+        if let Some((key, _)) = self.stream(call).and_then(|stream| stream.cursor.oldest()) {
+            self.on_handled(now, call, key, false);
+        }
+    }
+
+    /// A slow consumer's body is not read, and its clocks rest.
+    pub(super) fn pace(&mut self, now: Instant, call: CallId) {
+        let (most_events, most_bytes) = (self.config.max_pending_events, self.config.max_pending_bytes);
+        let Some(stream) = self.stream(call) else { return };
+        let Phase::Reading(exchange, _) = stream.phase else { return };
+        let (events, bytes) = stream.cursor.in_hand();
+        let full = events >= most_events || bytes >= most_bytes;
+        if full == stream.paused {
+            return;
+        }
+        stream.paused = full;
+        self.outputs.push_back(Output::Read(exchange, !full));
+        match full {
+            true => self.timers.stop(Owner::Call(call), Clock::Idle),
+            false => self.rearm_idle(now, call),
+        }
+        self.set_clocks(now, call);
+    }
+
+    fn skip(&mut self, now: Instant, call: CallId, id: Option<String>) {
+        self.stats.skipped += 1;
+        let event_id = id.map(|id| self.shown(&id));
+        self.call_event(now, call, Event::EventSkipped { event_id });
+    }
+
+    /// The call's stream ends for good: what failed there can't come again.
+    pub(super) fn skip_failed(&mut self, now: Instant, call: CallId) {
+        let failed = self.stream(call).map(|stream| stream.cursor.failed()).unwrap_or_default();
+        for id in failed {
+            self.skip(now, call, id);
+        }
+    }
+
+    /// Looks for a gap before an event that is new. Whether the call goes on with this stream.
+    pub(super) fn check_gap(&mut self, now: Instant, call: CallId, id: Option<&str>) -> bool {
+        let Some(id) = id else { return true };
+        let shared = split(id).is_none_or(|(prefix, _)| self.session.shares(prefix, call));
+        let Some(stream) = self.stream(call) else { return false };
+        let before = stream.cursor.committed().map(str::to_string);
+        if stream.gaps.is_missing(id, shared) {
+            self.on_gap(now, call, GapKind::Missing, true, before.as_deref(), Some(id));
+        }
+        self.stream(call).is_some()
+    }
+
+    /// Looks at the progress of a notification on the call's own stream.
+    pub(super) fn check_progress(&mut self, now: Instant, call: CallId, text: &str) {
+        let progress = field(text, &["params", "progress"]).and_then(|raw| raw.parse::<f64>().ok());
+        let Some((stream, progress)) = self.stream(call).zip(progress) else { return };
+        if stream.gaps.is_leap(progress) {
+            self.on_gap(now, call, GapKind::Progress, false, None, None);
+        }
+    }
+
+    pub(super) fn on_gap(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        kind: GapKind,
+        certain: bool,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) {
+        let (before, after) = (before.map(|id| self.shown(id)), after.map(|id| self.shown(id)));
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.diagnostics.gaps += 1;
+        let on_gap = entry.on_gap;
+        self.stats.gaps += 1;
+        self.call_event(now, call, Event::Gap { kind, certain, before, after });
+        if !certain || on_gap == OnGap::Continue {
+            return;
+        }
+        let text = "events are missing after a resume";
+        if on_gap == OnGap::Reissue {
+            return self.lost(now, call, Reason::Gap, ReissueCause::Gap(GapWord::Gap), text, None);
+        }
+        self.fail(now, call, Reason::Gap, text);
+    }
+}

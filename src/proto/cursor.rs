@@ -1,0 +1,220 @@
+//! The cursor of a lineage: handle, then commit (design section 7).
+//!
+//! The cursor is the last id before the first event that was not handled. Events in hand hold it; what comes again
+//! while it is in hand, or after it was handled, is a repeat; what failed comes again once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::http::header_value;
+use super::time::Instant;
+
+/// Ids of events that were handled, with their order: the newest, as hashes.
+#[derive(Debug, Default)]
+struct Seen {
+    order: BTreeMap<u64, u64>,
+    queue: VecDeque<u64>,
+    next: u64,
+}
+
+impl Seen {
+    const MOST: usize = 4_096;
+
+    fn hash(id: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn insert(&mut self, id: &str) {
+        let hash = Self::hash(id);
+        self.next += 1;
+        if self.order.insert(hash, self.next).is_some() {
+            return;
+        }
+        self.queue.push_back(hash);
+        if self.queue.len() > Self::MOST {
+            if let Some(oldest) = self.queue.pop_front() {
+                self.order.remove(&oldest);
+            }
+        }
+    }
+
+    fn place(&self, id: &str) -> Option<u64> {
+        self.order.get(&Self::hash(id)).copied()
+    }
+
+    /// A block without data goes by a name of its own: an event may follow under the same id.
+    fn mark(id: &str) -> String {
+        format!("\0{id}")
+    }
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Handed out; the handler has not reported.
+    InHand,
+    /// The handler failed; the event may come again once.
+    Failed,
+    Done,
+}
+
+/// One block of the stream from the first not handled on.
+#[derive(Debug)]
+struct Block {
+    id: Option<String>,
+    key: Option<u32>,
+    bytes: usize,
+    since: Instant,
+    state: State,
+    /// It failed before.
+    second: bool,
+}
+
+/// What a report did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// The cursor moved.
+    pub(crate) moved: bool,
+    /// An event failed for good: its id, where it has one.
+    pub(crate) skipped: Option<Option<String>>,
+}
+
+/// The cursor of one lineage, and the events it waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Cursor {
+    id: Option<String>,
+    /// An id came that no request can carry: the place in the stream is lost.
+    unusable: bool,
+    blocks: VecDeque<Block>,
+    seen: Seen,
+}
+
+impl Cursor {
+    /// A cursor that starts behind this event.
+    pub(crate) fn at(id: &str) -> Self {
+        let mut cursor = Self::default();
+        cursor.commit(id);
+        cursor
+    }
+
+    fn commit(&mut self, id: &str) {
+        // The empty id clears the cursor (WHATWG 9.2.6).
+        self.id = (!id.is_empty()).then(|| id.to_string());
+        self.unusable = !id.is_empty() && header_value(id).is_none();
+    }
+
+    /// Where a resume is possible: the id to ask with. With nothing handled yet it is the first event in hand: that
+    /// one can't come again, but the stream is not lost.
+    pub(crate) fn usable(&self) -> Option<&str> {
+        let first_in_hand = || self.blocks.iter().find_map(|block| block.id.as_deref());
+        self.id.as_deref().or_else(first_in_hand).filter(|id| !self.unusable && header_value(id).is_some())
+    }
+
+    /// An id came that is too long to keep: where we are in the stream is not known any more.
+    pub(crate) fn lose(&mut self) {
+        self.id = None;
+        self.unusable = true;
+        self.blocks.clear();
+    }
+
+    /// A block came and was handed out under `key`, or needs no handler. Whether the cursor moved.
+    pub(crate) fn arrive(&mut self, now: Instant, id: Option<&str>, key: Option<u32>, bytes: usize) -> bool {
+        let state = if key.is_some() { State::InHand } else { State::Done };
+        let again = id.and_then(|id| self.blocks.iter_mut().find(|b| b.id.as_deref() == Some(id)));
+        if let Some(block) = again.filter(|block| block.state == State::Failed) {
+            (block.key, block.state, block.since, block.second) = (key, state, now, true);
+        } else {
+            let id = id.map(str::to_string);
+            self.blocks.push_back(Block { id, key, bytes, since: now, state, second: false });
+        }
+        self.advance()
+    }
+
+    /// A broken event came: the cursor stays before it, so that a resume brings it again.
+    pub(crate) fn broken(&mut self, now: Instant, id: Option<&str>) {
+        let id = id.map(str::to_string);
+        let known = id.is_some() && self.blocks.iter().any(|block| block.id == id);
+        if !known {
+            self.blocks.push_back(Block {
+                id,
+                key: None,
+                bytes: 1,
+                since: now,
+                state: State::Failed,
+                second: false,
+            });
+        }
+    }
+
+    /// The id that was committed last.
+    pub(crate) fn committed(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// A handler reported. `None` for a key that is not in hand.
+    pub(crate) fn handled(&mut self, key: u32, ok: bool) -> Option<Report> {
+        let in_hand = |block: &&mut Block| block.key == Some(key) && block.state == State::InHand;
+        let block = self.blocks.iter_mut().find(in_hand)?;
+        block.state = if ok || block.second { State::Done } else { State::Failed };
+        let skipped = (!ok && block.second).then(|| block.id.clone());
+        if let (State::Done, Some(id)) = (block.state, block.id.clone()) {
+            self.seen.insert(&id);
+        }
+        Some(Report { moved: self.advance(), skipped })
+    }
+
+    /// Commits what is handled up to the first event that is not.
+    fn advance(&mut self) -> bool {
+        let mut moved = false;
+        if self.blocks.len() > Seen::MOST {
+            self.blocks.pop_front(); // What held it back for so long won't come again.
+        }
+        while self.blocks.front().is_some_and(|block| block.state == State::Done) {
+            let Some(Block { id: Some(id), bytes, .. }) = self.blocks.pop_front() else { continue };
+            match bytes {
+                0 => self.seen.insert(&Seen::mark(&id)),
+                _ => self.seen.insert(&id),
+            }
+            self.commit(&id);
+            moved = true;
+        }
+        moved
+    }
+
+    /// Whether an event with this id is in hand or was handled; and its place in the order of handling.
+    pub(crate) fn is_repeat(&self, id: &str) -> Option<u64> {
+        let mine = self.blocks.iter().find(|block| block.id.as_deref() == Some(id) && block.bytes > 0);
+        match mine {
+            Some(block) if block.state == State::Failed => None,
+            Some(_) => Some(u64::MAX),
+            None => self.seen.place(id),
+        }
+    }
+
+    /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.
+    pub(crate) fn is_passed(&self, id: &str) -> bool {
+        self.seen.place(&Seen::mark(id)).is_some()
+    }
+
+    /// Events that failed and did not come again: their ids, where they have any.
+    pub(crate) fn failed(&self) -> Vec<Option<String>> {
+        self.blocks
+            .iter()
+            .filter(|block| block.state == State::Failed)
+            .map(|block| block.id.clone())
+            .collect()
+    }
+
+    /// Events in hand, and their bytes.
+    pub(crate) fn in_hand(&self) -> (usize, usize) {
+        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
+        in_hand.fold((0, 0), |(events, bytes), block| (events + 1, bytes + block.bytes))
+    }
+
+    /// The key that has been in hand the longest, and since when.
+    pub(crate) fn oldest(&self) -> Option<(u32, Instant)> {
+        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
+        in_hand.filter_map(|block| Some((block.key?, block.since))).min_by_key(|(_, since)| *since)
+    }
+}

@@ -1,0 +1,152 @@
+//! Handle, then commit: what a resume asks for while handlers work, fail, or never return.
+
+use crate::world::{header, note, options, result, World, SSE};
+use landfall::proto::{CallSpec, Event, Options, Reason, TimeoutOptions};
+
+/// Cuts the stream: the cursor that the resume asks with, and its exchange.
+fn cut(world: &mut World, exchange: landfall::proto::ExchangeId) -> (String, landfall::proto::ExchangeId) {
+    world.cut(exchange);
+    let (_, get, request) = world.next_request();
+    let cursor = header(&request, "last-event-id").unwrap().to_string();
+    world.head(get, 200, SSE, None);
+    (cursor, get)
+}
+
+#[test]
+fn the_cursor_is_the_last_id_before_the_first_event_that_was_not_handled() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &note("2", "b") + &note("3", "c")));
+    let keys = world.keys.clone();
+    world.handled(call, keys[0], true);
+    world.handled(call, keys[2], true);
+    assert_eq!(world.tokens, ["1"]);
+    let (cursor, get) = cut(&mut world, post);
+    assert_eq!(cursor, "1");
+    world.body(get, &(note("2", "b") + &note("3", "c") + &note("4", "d")));
+    assert_eq!(world.messages.len(), 4, "what is in hand or was handled is not handed out again");
+    world.handled(call, keys[1], true);
+    assert_eq!(world.tokens, ["1", "2", "3"][..1].iter().copied().chain(["3"]).collect::<Vec<_>>());
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"), "a response waits for no handler");
+}
+
+#[test]
+fn an_event_whose_handler_failed_comes_again_with_the_next_resume_once() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &note("2", "b") + &note("3", "c")));
+    let keys = world.keys.clone();
+    world.handled(call, keys[0], true);
+    world.handled(call, keys[1], false);
+    world.handled(call, keys[2], true);
+    assert!(world.requests.is_empty(), "no resume is made for it");
+    let (cursor, get) = cut(&mut world, post);
+    assert_eq!(cursor, "1");
+    world.body(get, &(note("2", "b") + &note("3", "c")));
+    assert_eq!(world.messages.len(), 4);
+    let again = *world.keys.last().unwrap();
+    world.handled(call, again, false);
+    assert!(world
+        .events
+        .iter()
+        .any(|(_, e)| matches!(e, Event::EventSkipped { event_id: Some(id) } if id == "2")));
+    let (cursor, get) = cut(&mut world, get);
+    assert_eq!(cursor, "3");
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.names().iter().filter(|name| **name == "event_skipped").count(), 1);
+}
+
+#[test]
+fn an_event_that_failed_and_did_not_come_again_is_reported_before_the_outcome() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &note("1", "a"));
+    let key = world.keys[0];
+    world.handled(call, key, false);
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.names().last(), Some(&"event_skipped"));
+    assert_eq!(world.client.metrics(false).skipped, 1);
+}
+
+#[test]
+fn a_handler_that_never_returns_failed_after_handler_ms_and_its_late_report_is_nothing() {
+    let mut world = World::connected(Options {
+        timeouts: TimeoutOptions { handler: Some(2_000.0), ..TimeoutOptions::default() },
+        ..options()
+    });
+    let (call, id, post) = world.handling();
+    world.body(post, &note("1", "a"));
+    world.pass(2_000);
+    let key = world.keys[0];
+    world.handled(call, key, true);
+    world.body(post, &result(&id));
+    assert_eq!(world.names().last(), Some(&"event_skipped"));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn with_nothing_handled_yet_the_stream_is_resumed_behind_the_first_event_in_hand() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &note("2", "b")));
+    let (cursor, get) = cut(&mut world, post);
+    assert_eq!(cursor, "1");
+    world.body(get, &(note("2", "b") + &note("3", "c") + &result(&id)));
+    assert_eq!(world.messages.len(), 3);
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn a_slow_consumers_body_is_paused_and_its_clocks_rest() {
+    let mut world = World::connected(Options {
+        max_pending_events: Some(3.0),
+        timeouts: TimeoutOptions { handler: Some(1e9), ..TimeoutOptions::default() },
+        ..options()
+    });
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &note("2", "b")));
+    assert!(world.paused.is_empty());
+    world.body(post, &note("3", "c"));
+    assert_eq!(world.paused, [post]);
+    world.pass(400_000);
+    assert!(world.is_pending(call) && !world.names().contains(&"suspect"));
+    let key = world.keys[0];
+    world.handled(call, key, true);
+    assert!(world.paused.is_empty());
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_call_can_go_on_from_a_token_that_another_client_kept() {
+    let mut world = World::connected(options());
+    let call = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        resumption_token: Some("k7".to_string()),
+        wants_tokens: true,
+        ..CallSpec::default()
+    });
+    let (get, request) = world.request();
+    assert_eq!(header(&request, "last-event-id"), Some("k7"));
+    world.head(get, 200, SSE, None);
+    world.body(get, &note("k8", "a"));
+    world.cut(get);
+    let (_, get, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("k8"));
+    world.head(get, 200, SSE, None);
+    world.body(get, &result("\"of-another-client\""));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.tokens, ["k8"]);
+    let call = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        resumption_token: Some("bad\ntoken".to_string()),
+        ..CallSpec::default()
+    });
+    assert_eq!(world.failure(call).reason, Reason::ResumeRejected);
+    world.assert_nothing_is_left();
+}

@@ -1,0 +1,70 @@
+//! The clocks of a run, and what they come to.
+
+use landfall::proto::TimeoutOptions;
+
+use super::agenda::Time;
+use super::schedule::{CallPlan, Clocks, Schedule, Tool};
+
+/// What bounds a call, in microseconds.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) call: Time,
+    pub(crate) recovery: Time,
+    pub(crate) deadline: Time,
+    pub(crate) handler: Time,
+}
+
+impl Clocks {
+    pub(crate) fn options(self) -> TimeoutOptions {
+        match self {
+            Self::Default => TimeoutOptions::default(),
+            Self::Brisk => TimeoutOptions {
+                handshake: Some(3_000.0),
+                connect: Some(400.0),
+                idle: Some(2_000.0),
+                call: Some(6_000.0),
+                recovery: Some(8_000.0),
+                deadline: Some(20_000.0),
+                handler: Some(1_500.0),
+                ..TimeoutOptions::default()
+            },
+            Self::Tight => TimeoutOptions { deadline: Some(10_000.0), ..TimeoutOptions::default() },
+        }
+    }
+}
+
+impl Bounds {
+    /// Those of a call, as design section 4 derives them.
+    pub(crate) fn of(schedule: &Schedule, plan: Option<&CallPlan>) -> Self {
+        let base = schedule.client.clocks.options();
+        let own = plan.filter(|plan| plan.tool != Tool::Notify).and_then(|plan| plan.clocks);
+        let own = own.map(Clocks::options).unwrap_or_default();
+        let deadline = own.deadline.or(base.deadline);
+        let recovery = own.recovery.or(base.recovery);
+        let half = deadline.map_or(f64::INFINITY, |deadline| deadline / 2.0);
+        let call = own.call.or(base.call).unwrap_or_else(|| half.min(recovery.unwrap_or(120_000.0)).min(120_000.0));
+        let recovery = recovery.unwrap_or_else(|| call.max(half.min(120_000.0)));
+        let deadline = deadline.unwrap_or_else(|| (call + recovery).max(600_000.0));
+        let handler = own.handler.or(base.handler).unwrap_or(30_000.0);
+        let micros = |ms: f64| (ms * 1_000.0) as Time;
+        Self {
+            call: micros(call),
+            recovery: micros(recovery),
+            deadline: micros(deadline),
+            handler: micros(handler),
+        }
+    }
+}
+
+impl Tool {
+    /// Its name, where it is a tool.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Once => Some("once"),
+            Self::Vouched => Some("vouched"),
+            Self::Same => Some("same"),
+            Self::Pure => Some("pure"),
+            Self::Read | Self::Notify => None,
+        }
+    }
+}

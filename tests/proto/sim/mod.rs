@@ -1,0 +1,142 @@
+//! Many concurrent calls through a faulty network to a model server, in virtual time; and what must hold in every run.
+//!
+//! A run follows from a [`Schedule`](schedule::Schedule), which proptest makes from a seed and shrinks when a property
+//! does not hold. `LANDFALL_SEED=<n>` runs that one again and tells it line by line; `LANDFALL_SOAK=<n>` runs so many.
+
+mod agenda;
+mod clocks;
+mod network;
+mod properties;
+mod schedule;
+mod server;
+mod shares;
+mod trace;
+mod trail;
+mod work;
+mod world;
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use schedule::{schedules, Schedule};
+use shares::Tally;
+use world::Run;
+
+/// Schedules of an ordinary test.
+const SCHEDULES: u64 = 20_000;
+
+fn tree(seed: u64) -> impl ValueTree<Value = Schedule> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let mut runner = TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::default() }, rng);
+    schedules().new_tree(&mut runner).expect("no strategy of ours rejects")
+}
+
+/// Runs a schedule twice. Why it is wrong, if it is.
+fn judge(schedule: &Schedule) -> Result<Run, String> {
+    let once = || catch_unwind(AssertUnwindSafe(|| world::run(schedule, false)));
+    let run = once().map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        format!("it panics: {}", text.or(panic.downcast_ref().copied()).unwrap_or_default())
+    })?;
+    if let Some(broken) = run.broken {
+        return Err(broken);
+    }
+    match once() {
+        Ok(again) if again.trace == run.trace => Ok(run),
+        _ => Err("the same seed gives another trace".to_string()),
+    }
+}
+
+/// The smallest schedule found that is wrong, and why.
+fn shrink(mut tree: impl ValueTree<Value = Schedule>, mut why: String) -> (Schedule, String) {
+    const MOST: usize = 4_000;
+    let mut smallest = tree.current();
+    for _ in 0..MOST {
+        let moved = match judge(&tree.current()) {
+            Err(broken) => {
+                (smallest, why) = (tree.current(), broken);
+                tree.simplify()
+            }
+            Ok(_) => tree.complicate(),
+        };
+        if !moved {
+            break;
+        }
+    }
+    (smallest, why)
+}
+
+fn number_from_env(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}
+
+/// Tells what happened in a run that went wrong, and ends the test.
+fn report(seed: u64, why: &str, tree: impl ValueTree<Value = Schedule>) -> ! {
+    let (schedule, broken) = shrink(tree, why.to_string());
+    let log = catch_unwind(AssertUnwindSafe(|| world::run(&schedule, true).log)).unwrap_or_default();
+    const MOST_LINES: usize = 400;
+    let skipped = log.len().saturating_sub(MOST_LINES);
+    let Schedule { seed: own, server, client, calls, incidents } = &schedule;
+    println!("seed {own}\n{server:?}\n{client:?}\n{incidents:?}");
+    for call in calls {
+        println!("{call:?}");
+    }
+    println!("{skipped} lines, and then:\n{}", log[skipped..].join("\n"));
+    println!("WRONG: {broken}");
+    panic!("{broken}\n(again: LANDFALL_SEED={seed} cargo test --test proto sim -- --nocapture; at first: {why})");
+}
+
+#[test]
+fn every_schedule_keeps_the_promises() {
+    if let Some(seed) = number_from_env("LANDFALL_SEED") {
+        let tree = tree(seed);
+        if let Err(why) = judge(&tree.current()) {
+            report(seed, &why, tree);
+        }
+        println!("{}", world::run(&tree.current(), true).log.join("\n"));
+        return;
+    }
+    // A soak begins where the ordinary test ends.
+    let soak = number_from_env("LANDFALL_SOAK");
+    let (first, count) = soak.map_or((0, SCHEDULES), |count| (SCHEDULES, count));
+    let tally = run_all(first, count);
+    tally.print();
+    tally.check(count);
+}
+
+/// Runs these seeds on every processor.
+fn run_all(first: u64, count: u64) -> Tally {
+    let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
+    let wrong: Mutex<Option<(u64, String)>> = Mutex::new(None);
+    let work = || {
+        let mut own = Tally::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + count || wrong.lock().expect("no panic").is_some() {
+                break;
+            }
+            match judge(&tree(seed).current()) {
+                Ok(run) => own.add(&run),
+                Err(why) => *wrong.lock().expect("no panic") = Some((seed, why)),
+            }
+        }
+        tally.lock().expect("no panic").join(own);
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    if let Some((seed, why)) = wrong.into_inner().expect("no panic") {
+        report(seed, &why, tree(seed));
+    }
+    tally.into_inner().expect("no panic")
+}
