@@ -8,6 +8,7 @@ mod gaps;
 mod handled;
 mod handshake;
 mod jsonrpc;
+mod outcomes;
 mod replace;
 mod resume;
 mod sse;

@@ -1,0 +1,189 @@
+//! Every reason that a call can end for is reached, here or in the place that is named.
+
+use std::collections::BTreeSet;
+
+use crate::world::{header, id_of, note, options, World, JSON, SSE};
+use landfall::proto::{CallId, OnGap, Options, Reason, Redirect, ResponseHead, TimeoutOptions};
+
+/// Reasons of later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
+const ELSEWHERE: [(&str, &str); 4] = [
+    ("task_lost", "tasks: the modern era"),
+    ("task_cancelled", "tasks: the modern era"),
+    ("interrupted", "page lifecycle and store"),
+    ("internal_error", "a trap: the wrapper's tests"),
+];
+
+fn world() -> World {
+    World::connected(Options { max_reissues: Some(0.0), fail_lost_session: true, ..options() })
+}
+
+fn end(world: &World, call: CallId) -> Reason {
+    world.failure(call).reason
+}
+
+/// The reason when the POST of a call is answered by this head and body.
+fn answered(status: u16, content_type: &str, body: &str) -> Reason {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    world.head(post, status, content_type, None);
+    world.body(post, body);
+    world.end(post);
+    end(&world, call)
+}
+
+/// The reason when a cut stream's resume is answered by this status, and the `ping` that may follow by 200.
+fn resumed(status: u16) -> Reason {
+    let mut world = world();
+    let (call, _, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.cut(post);
+    while world.is_pending(call) {
+        let (_, exchange, request) = world.next_request();
+        if header(&request, "last-event-id").is_some() {
+            world.head(exchange, status, SSE, None);
+            world.end(exchange);
+        } else if world.is_pending(call) {
+            world.head(exchange, 200, JSON, None);
+            world.body(exchange, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
+            world.end(exchange);
+        }
+    }
+    end(&world, call)
+}
+
+/// The reason when the server falls silent, with these clocks, after it said so much.
+fn silent(said: &str, set: impl FnOnce(&mut TimeoutOptions)) -> Reason {
+    let mut timeouts = TimeoutOptions::default();
+    set(&mut timeouts);
+    let mut world = World::connected(Options { timeouts, max_reissues: Some(0.0), ..options() });
+    let call = world.call();
+    let (post, _) = world.request();
+    if !said.is_empty() {
+        world.head(post, 200, SSE, None);
+        world.body(post, said);
+    }
+    world.pass(700_000);
+    end(&world, call)
+}
+
+fn connecting(answer: impl FnOnce(&mut World)) -> Reason {
+    let mut world = World::new(options());
+    world.client.connect(world.now);
+    world.drain();
+    answer(&mut world);
+    world.pass(40_000);
+    end(&world, CallId(0))
+}
+
+fn initialize(body: &str) -> Reason {
+    connecting(|world| {
+        let (post, request) = world.request();
+        world.head(post, 200, JSON, None);
+        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{body}}}"#, id_of(&request)));
+        world.end(post);
+    })
+}
+
+fn cut(said: &str) -> Reason {
+    let mut world = world();
+    let (call, _, post) = world.streaming();
+    world.body(post, said);
+    world.end(post);
+    end(&world, call)
+}
+
+fn gap() -> Reason {
+    let mut world = World::connected(Options { on_gap: OnGap::Fail, ..options() });
+    let (call, _, _) = world.streaming();
+    world.client.report_gap(world.now, call);
+    world.drain();
+    end(&world, call)
+}
+
+fn refused_connection() -> Reason {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    world.cut(post);
+    end(&world, call)
+}
+
+fn redirected() -> Reason {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    let redirect = Some(Redirect { url: "http://elsewhere/".to_string(), same_origin: false });
+    world.input_head(post, ResponseHead { status: 307, redirect, ..ResponseHead::default() });
+    end(&world, call)
+}
+
+fn queue_full() -> Reason {
+    let mut world =
+        World::connected(Options { max_concurrent: Some(2.0), max_queued: Some(0.0), ..options() });
+    world.call();
+    let call = world.call();
+    end(&world, call)
+}
+
+fn queued_too_long() -> Reason {
+    let timeouts = TimeoutOptions { deadline: Some(1_000.0), ..TimeoutOptions::default() };
+    let mut world = World::new(Options { timeouts, ..options() });
+    let call = world.call();
+    world.pass(1_000);
+    end(&world, call)
+}
+
+fn ended_by(way: impl FnOnce(&mut World, CallId)) -> Reason {
+    let mut world = world();
+    let (call, _, _) = world.streaming();
+    way(&mut world, call);
+    world.drain();
+    end(&world, call)
+}
+
+fn reached() -> Vec<Reason> {
+    vec![
+        connecting(|_| {}),
+        silent("", |t| t.first_byte = Some(1_000.0)),
+        silent(": hi\n\n", |t| t.idle = Some(1_000.0)),
+        silent(": hi\n\n", |t| t.call = Some(1_000.0)),
+        queued_too_long(),
+        resumed(503),
+        cut("retry: 99999999999\nid: 1\ndata:\n\n"),
+        refused_connection(),
+        cut(""),
+        resumed(405),
+        answered(404, JSON, ""),
+        gap(),
+        answered(401, JSON, ""),
+        answered(403, JSON, ""),
+        answered(500, JSON, ""),
+        redirected(),
+        answered(200, "text/html", ""),
+        initialize(r#""result":{"protocolVersion":"1"}"#),
+        initialize(r#""error":{"code":-1,"message":"no"}"#),
+        answered(200, JSON, "{"),
+        answered(200, JSON, &"x".repeat(17 << 20)),
+        queue_full(),
+        ended_by(|world, call| world.client.cancel(world.now, call)),
+        ended_by(|world, _| world.client.close(world.now)),
+    ]
+}
+
+#[test]
+fn every_reason_of_this_era_is_reached_and_the_rest_is_accounted_for() {
+    let names: BTreeSet<String> = reached()
+        .into_iter()
+        .map(|reason| serde_json::to_value(reason).unwrap().as_str().unwrap().to_string())
+        .chain(ELSEWHERE.map(|(name, _)| name.to_string()))
+        .collect();
+    let types = include_str!("../fixtures/api.d.ts");
+    let union = types.split_once("export type FailureReason =").unwrap().1.split_once(';').unwrap().0;
+    let public: BTreeSet<String> = union
+        .split('|')
+        .map(|name| name.trim().trim_matches('"').to_string())
+        .filter(|n| !n.is_empty())
+        .collect();
+    assert_eq!(names, public);
+}
