@@ -147,7 +147,7 @@ fn reached() -> Vec<Reason> {
         connecting(|_| {}),
         silent("", |t| t.first_byte = Some(1_000.0)),
         silent(": hi\n\n", |t| t.idle = Some(1_000.0)),
-        silent(": hi\n\n", |t| t.call = Some(1_000.0)),
+        silent(": hi\n\n", |t| (t.call, t.idle) = (Some(1_000.0), Some(600_000.0))),
         queued_too_long(),
         resumed(503),
         cut("retry: 99999999999\nid: 1\ndata:\n\n"),
