@@ -4,6 +4,7 @@ mod clocks;
 mod doubt;
 mod handling;
 mod handshake;
+mod messages;
 mod receive;
 mod recover;
 mod redirect;

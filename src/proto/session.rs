@@ -35,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) id: Option<String>,
     /// The negotiated version; sent with every request after the handshake.
     pub(crate) version: Option<String>,
+    /// When the handshake under way must be done.
+    pub(crate) handshake_by: Instant,
     /// Counts up at each replacement.
     pub(crate) generation: u32,
     /// The `ping` that asks whether the session lives; one for all calls.
@@ -74,6 +76,7 @@ impl Session {
             state: State::New,
             id: None,
             version: None,
+            handshake_by: Instant::default(),
             generation: 0,
             probe: None,
             probe_unanswered: false,

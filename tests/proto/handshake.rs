@@ -162,3 +162,31 @@ fn a_session_that_is_to_be_kept_gets_no_delete() {
     world.drain();
     assert!(world.closed && world.requests.is_empty());
 }
+
+#[test]
+fn a_session_that_is_refused_while_it_is_confirmed_ends_connect() {
+    let mut world = connecting();
+    let (post, request) = world.request();
+    world.head(post, 200, JSON, Some("s1"));
+    let result = r#""result":{"protocolVersion":"2025-11-25"}"#;
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, id_of(&request)));
+    world.end(post);
+    let (confirm, _) = world.request();
+    world.head(confirm, 404, "", None);
+    world.end(confirm);
+    assert_eq!(world.failure(CONNECT).reason, Reason::HttpError);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn handshake_ms_bounds_the_whole_handshake() {
+    let mut world = connecting();
+    let (post, request) = world.request();
+    world.pass(20_000);
+    world.head(post, 200, JSON, Some("s1"));
+    let result = r#""result":{"protocolVersion":"2025-11-25"}"#;
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, id_of(&request)));
+    world.end(post);
+    world.pass(10_000);
+    assert_eq!(world.failure(CONNECT).reason, Reason::ConnectTimeout);
+}

@@ -16,7 +16,7 @@ impl Client {
     /// The server forgot the session. Its calls end at once, or wait for the next one where they may be sent again;
     /// its cursors are not polled; nothing of it fires later.
     pub(super) fn session_died(&mut self, now: Instant) {
-        if !matches!(self.session.state, State::Ready | State::Confirming) {
+        if !self.is_ready() {
             return;
         }
         self.session.state = State::Lost;

@@ -115,9 +115,15 @@ impl Client {
                 let at = now + entry.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }
-            Kind::Initialize | Kind::Initialized | Kind::Notification | Kind::Control | Kind::Restore => {
+            Kind::Initialize | Kind::Notification | Kind::Control | Kind::Restore => {
                 let at = now + entry.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
+                if kind == Kind::Initialize {
+                    self.session.handshake_by = at;
+                }
+            }
+            Kind::Initialized => {
+                self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake_by);
             }
         }
     }

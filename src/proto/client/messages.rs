@@ -1,0 +1,173 @@
+//! JSON-RPC messages: whose they are, and what they mean.
+
+use super::{Client, Output, Question};
+use crate::proto::event::{Event, Settlement};
+use crate::proto::jsonrpc::{field, quote, scan, Id, Message, Payload};
+use crate::proto::ledger::Kind;
+use crate::proto::time::Instant;
+use crate::proto::CallId;
+
+/// How a message is handed out.
+#[derive(Copy, Clone, Default)]
+pub(super) struct Handing {
+    pub(super) key: Option<u32>,
+    pub(super) seam: bool,
+}
+
+impl Client {
+    pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        payload: Payload,
+        text: &str,
+        handing: Handing,
+    ) {
+        match payload {
+            Payload::One(message) => self.on_message(now, call, message, text, handing),
+            Payload::Many(messages) => {
+                for (range, message) in messages {
+                    if let (Some(message), Some(text)) = (message, text.get(range)) {
+                        self.on_message(now, call, message, text, handing);
+                    }
+                }
+            }
+            Payload::Other => {}
+        }
+    }
+
+    fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, handing: Handing) {
+        match message {
+            Message::Request { id, method } => self.on_question(now, call, id, method, text),
+            Message::Notification { method, token } => {
+                self.on_notification(now, call, &method, token, text, handing);
+            }
+            Message::Result { id } | Message::Error { id, code: _ } => {
+                self.on_response(now, call, &id, text, None);
+            }
+        }
+    }
+
+    /// Progress goes to the call whose token it bears, whichever stream it came on; the rest to the stream's own.
+    fn on_notification(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        method: &str,
+        token: Option<Id>,
+        text: &str,
+        Handing { key, seam }: Handing,
+    ) {
+        let owner = match (method, token) {
+            ("notifications/progress", Some(Id::String(token))) => self.ledger.by_wire_id(&token),
+            _ => None,
+        };
+        if let Some(owner) = owner {
+            if owner == call {
+                self.check_progress(now, call, text);
+            }
+            let message = self.keep(text);
+            self.rearm_call(now, owner);
+            return self.call_event(now, owner, Event::Progress { message, key, seam });
+        }
+        if method == "notifications/tools/list_changed" {
+            self.session.hints.forget();
+        }
+        let message = self.keep(text);
+        let is_callers = self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request);
+        self.event(now, is_callers.then_some(call), Event::Message { message, key, seam });
+    }
+
+    /// Responses are matched by id, not by stream. A server that got the id's type wrong, or lost it on an error, can
+    /// only mean the one request of this stream.
+    pub(super) fn on_response(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        id: &Id,
+        text: &str,
+        status: Option<u16>,
+    ) {
+        let exact = match id {
+            Id::String(id) => self.ledger.by_wire_id(id),
+            Id::Null | Id::Number(_) => None,
+        };
+        let owner = exact.or_else(|| {
+            let entry = self.ledger.get(call).filter(|entry| entry.kind.wants_response())?;
+            if entry.adopts {
+                return Some(call);
+            }
+            let ours = Id::String(entry.wire_id().to_string());
+            let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
+            (id.twin(&ours) || (*id == Id::Null && is_error)).then_some(call)
+        });
+        let Some(owner) = owner else {
+            let message = "a response that answers no request of ours".to_string();
+            return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
+        };
+        if exact.is_none() && !self.ledger.peek(owner).is_some_and(|entry| entry.adopts) {
+            let message = "a response whose id is not the request's was taken as its answer".to_string();
+            self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
+        }
+        self.report_resumed(now, owner);
+        self.learn(now, owner, text);
+        let message = self.keep(text);
+        self.settle(now, owner, Settlement::Result { message, http_status: status });
+    }
+
+    /// An answer may say something of the tools, or of what a new session must be told.
+    fn learn(&mut self, now: Instant, call: CallId, text: &str) {
+        let Some(entry) = self.ledger.peek(call) else { return };
+        if field(text, &["error"]).is_some() || entry.kind != Kind::Request {
+            return;
+        }
+        match entry.method.as_str() {
+            "tools/list" => self.session.hints.learn(now, text),
+            method => self.session.restorable.learn(method, &entry.content),
+        }
+    }
+
+    /// A request of the server's. `ping` is answered here; a repeat of an open question asks nobody twice.
+    fn on_question(&mut self, now: Instant, call: CallId, id: Id, method: String, text: &str) {
+        if method == "ping" {
+            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id_text(&id));
+            return self.send_control(now, "pong", body);
+        }
+        if self.questions.iter().any(|question| question.id == id) {
+            return;
+        }
+        let message = self.keep(text);
+        self.outputs.push_back(Output::Request(Some(call), now, message));
+        self.call_event(now, call, Event::InputRequired { method: method.clone() });
+        self.questions.push(Question { id, method, call });
+        if let Some(entry) = self.ledger.get(call) {
+            entry.questions += 1;
+            self.set_clocks(now, call);
+        }
+    }
+
+    pub(super) fn answer_question(&mut self, now: Instant, body: &str) {
+        let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else { return };
+        let Some(place) = self.questions.iter().position(|question| question.id == id) else { return };
+        let Question { method, call, .. } = self.questions.remove(place);
+        self.send_control(now, "response", body.to_string());
+        if let Some(entry) = self.ledger.get(call) {
+            entry.questions = entry.questions.saturating_sub(1);
+            self.set_clocks(now, call);
+            self.call_event(now, call, Event::InputAnswered { method });
+        }
+    }
+}
+
+/// An id as JSON text.
+fn id_text(id: &Id) -> String {
+    match id {
+        Id::Null => "null".to_string(),
+        Id::Number(raw) => raw.clone(),
+        Id::String(text) => {
+            let mut quoted = String::new();
+            quote(text, &mut quoted);
+            quoted
+        }
+    }
+}
