@@ -350,6 +350,7 @@ impl Client {
             recovery_clock: Budget::new(timeouts.recovery),
             timeouts,
             delivery: Outcome::NotSent,
+            may_have_run: false,
             stream: None,
             questions: 0,
             offered_session: None,

@@ -69,6 +69,8 @@ struct Block {
     state: State,
     /// It failed before.
     second: bool,
+    /// Its data was no JSON: nothing was handed out.
+    broken: bool,
 }
 
 /// What a report did.
@@ -107,7 +109,8 @@ impl Cursor {
     /// Where a resume is possible: the id to ask with. With nothing handled yet it is the first event in hand: that
     /// one can't come again, but the stream is not lost.
     pub(crate) fn usable(&self) -> Option<&str> {
-        let first_in_hand = || self.blocks.iter().find_map(|block| block.id.as_deref());
+        let unbroken = || self.blocks.iter().take_while(|block| !block.broken);
+        let first_in_hand = || unbroken().find_map(|block| block.id.as_deref());
         self.id.as_deref().or_else(first_in_hand).filter(|id| !self.unusable && header_value(id).is_some())
     }
 
@@ -123,10 +126,11 @@ impl Cursor {
         let state = if key.is_some() { State::InHand } else { State::Done };
         let again = id.and_then(|id| self.blocks.iter_mut().find(|b| b.id.as_deref() == Some(id)));
         if let Some(block) = again.filter(|block| block.state == State::Failed) {
-            (block.key, block.state, block.since, block.second) = (key, state, now, true);
+            block.second = !std::mem::take(&mut block.broken);
+            (block.key, block.state, block.since) = (key, state, now);
         } else {
             let id = id.map(str::to_string);
-            self.blocks.push_back(Block { id, key, bytes, since: now, state, second: false });
+            self.blocks.push_back(Block { id, key, bytes, since: now, state, second: false, broken: false });
         }
         self.advance()
     }
@@ -143,6 +147,7 @@ impl Cursor {
                 since: now,
                 state: State::Failed,
                 second: false,
+                broken: true,
             });
         }
     }
@@ -201,7 +206,7 @@ impl Cursor {
     pub(crate) fn failed(&self) -> Vec<Option<String>> {
         self.blocks
             .iter()
-            .filter(|block| block.state == State::Failed)
+            .filter(|block| block.state == State::Failed && !block.broken)
             .map(|block| block.id.clone())
             .collect()
     }

@@ -77,8 +77,10 @@ pub(crate) struct Entry {
     pub(crate) deadline: Instant,
     pub(crate) call_clock: Budget,
     pub(crate) recovery_clock: Budget,
-    /// What is known of its execution.
+    /// What is known of its latest POST.
     pub(crate) delivery: Outcome,
+    /// An earlier POST of it may have been executed.
+    pub(crate) may_have_run: bool,
     /// `None` until it is sent.
     pub(crate) stream: Option<Stream>,
     /// Where its requests go, if a redirect of the endpoint's origin said so; and how many did.
@@ -95,6 +97,14 @@ impl Entry {
     /// The id it goes by on the wire.
     pub(crate) fn wire_id(&self) -> &str {
         self.wire_ids.last().unwrap_or(&self.request_id)
+    }
+
+    /// What is known of its execution.
+    pub(crate) fn outcome(&self) -> Outcome {
+        if self.may_have_run {
+            return Outcome::Unknown;
+        }
+        self.delivery
     }
 
     /// Whether a request of it ever left.

@@ -141,6 +141,7 @@ impl Session {
         self.parked.clear();
         self.believed_marker = false;
         self.hints.forget();
+        self.prefixes.clear();
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -87,8 +87,8 @@ pub(crate) struct Stream {
     pub(crate) broken: u32,
     /// The cursor was refused while the session lived; a shared store may lag, so it is asked once more.
     pub(crate) refused: bool,
-    /// `Retry-After` of that refusal.
-    pub(crate) floor: Option<Duration>,
+    /// No GET before this: a `Retry-After`.
+    pub(crate) not_before: Instant,
     /// No byte within `idleMs`, and nothing to resume with.
     pub(crate) suspect: bool,
     /// The wait was ordered by `retry` after a clean close that moved the cursor: no clock of the call runs.
@@ -130,7 +130,7 @@ impl Stream {
             failures: 0,
             broken: 0,
             refused: false,
-            floor: None,
+            not_before: Instant::default(),
             suspect: false,
             resting: false,
             paused: false,

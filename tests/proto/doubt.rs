@@ -1,7 +1,7 @@
 //! Streams that fall silent, and the questions that tell whether they live.
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallSpec, Method, Options, Reason, TimeoutOptions};
+use landfall::proto::{CallSpec, Method, Options, Reason, ResponseHead, TimeoutOptions};
 
 /// A call whose stream brought the event `1` and then nothing for `idleMs`; the rival resume is under way.
 fn silent(
@@ -160,4 +160,16 @@ fn after_a_timeout_the_next_call_waits_until_the_session_was_asked() {
     assert!(world.is_pending(next), "it never left, so it goes in the next session");
     let (_, request) = world.request();
     assert!(request.body.unwrap().contains("initialize"));
+}
+
+#[test]
+fn a_retry_after_to_the_resume_beside_a_silent_body_is_a_floor_and_no_question_to_the_session() {
+    let (mut world, call, id, _, get) = silent();
+    let head = ResponseHead { status: 503, retry_after: Some("3".to_string()), ..ResponseHead::default() };
+    world.input_head(get, head);
+    let (wait, get, request) = world.next_request();
+    assert!(wait >= 3_000.0 && request.method == Method::Get, "{wait}");
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
 }

@@ -352,3 +352,34 @@ fn redirects_stay_in_the_origin_and_keep_the_method() {
     assert_eq!(world.failure(call).reason, Reason::Redirected);
     world.assert_nothing_is_left();
 }
+
+#[test]
+fn a_call_that_may_have_run_before_stays_unknown_when_its_second_request_is_refused() {
+    let mut world = with_hints(r#"{"readOnlyHint":true}"#, Options { fail_lost_session: true, ..options() });
+    let call = lose(&mut world);
+    let (_, post, _) = world.next_request();
+    world.head(post, 401, "", None);
+    world.end(post);
+    assert_eq!(
+        (world.failure(call).reason, world.failure(call).outcome),
+        (Reason::Unauthorized, Outcome::Unknown)
+    );
+}
+
+#[test]
+fn a_call_carried_into_a_new_session_is_not_sent_a_third_time_on_hints_that_are_gone() {
+    let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
+    let call = lose(&mut world);
+    let (_, post, _) = world.next_request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    assert!(
+        !world.is_pending(call) || {
+            handshake(&mut world, "s2");
+            world
+                .requests
+                .iter()
+                .all(|(_, request)| !request.body.as_deref().unwrap_or("").contains("tools/call"))
+        }
+    );
+}

@@ -479,3 +479,12 @@ fn after_a_broken_event_was_healed_the_cursor_is_behind_all_that_was_handled() {
     let (_, _, request) = world.next_request();
     assert_eq!(header(&request, "last-event-id"), Some("3"));
 }
+
+#[test]
+fn a_broken_first_event_is_no_cursor() {
+    let mut world = World::connected(options());
+    let (call, _, post) = world.streaming();
+    world.body(post, "id: 1\ndata: {\n\n");
+    world.end(post);
+    assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
+}

@@ -1,5 +1,7 @@
 //! Doubt: streams that fell silent, sessions that may be dead, and the questions that settle it.
 
+use std::time::Duration;
+
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause, Event, Level, Settlement};
@@ -44,16 +46,17 @@ impl Client {
         self.set_clocks(now, call);
         self.call_event(now, call, Event::Suspect { silent_ms });
         if resumable {
-            self.plan(now, call, Level::L1, std::time::Duration::ZERO);
-            self.announce(now, call, Level::L1, 1, std::time::Duration::ZERO);
+            let wait = self.stream(call).map_or(Duration::ZERO, |stream| stream.not_before.since(now));
+            self.plan(now, call, Level::L1, wait);
+            self.announce(now, call, Level::L1, 1, wait);
         } else if is_request {
             self.ask_session(now);
         }
     }
 
     /// `idleMs` of a stream: doubled each time the session answered for it.
-    pub(super) fn patience(&mut self, call: CallId) -> std::time::Duration {
-        let Some(entry) = self.ledger.get(call) else { return std::time::Duration::ZERO };
+    pub(super) fn patience(&mut self, call: CallId) -> Duration {
+        let Some(entry) = self.ledger.get(call) else { return Duration::ZERO };
         entry.timeouts.idle * entry.stream.as_ref().map_or(1, |stream| stream.patience)
     }
 
@@ -102,8 +105,11 @@ impl Client {
         }
         if !opened {
             self.stop_race(call);
+            self.stats.on_refused(head.status);
+            self.note_retry_after(now, call, head);
             return match head.status {
                 409 => self.give_up_silent(now, call),
+                408 | 425 | 429 | 500 | 502..=599 => self.plan_race(now, call),
                 _ => self.ask_session(now), // It may be dead; else the old body is kept.
             };
         }
@@ -161,10 +167,18 @@ impl Client {
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = result;
         }
+        self.plan_race(now, call);
+    }
+
+    /// Plans another resume beside the silent body.
+    fn plan_race(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
         stream.misses += 1;
-        let misses = stream.misses;
-        let wait = self.own_wait(call, misses);
+        let (misses, floor) = (stream.misses, stream.not_before.since(now));
+        let wait = self.own_wait(call, misses).max(floor);
+        if !floor.is_zero() && self.passes_budget(now, call, wait) {
+            return self.fail_over_budget(now, call, wait);
+        }
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, misses + 1, wait);
     }
@@ -223,8 +237,7 @@ impl Client {
                 // A store shared by several servers may lag: the cursor is tried once more.
                 stream.refused = matches!(asked, Asked::Answered);
                 stream.barren += 1;
-                let floor = stream.floor.take();
-                self.wait(now, call, false, floor);
+                self.wait(now, call, false);
             } else if stream.suspect && stream.rival.is_none() {
                 self.on_silent_asked(now, call, &asked, unanswered_twice);
             }

@@ -54,7 +54,7 @@ impl Client {
             return self.lost(now, call, Reason::StreamLost, cause.into(), text, None);
         }
         let at_once = cause == DropCause::Idle && self.stream(call).is_some_and(|stream| stream.barren == 0);
-        self.wait(now, call, at_once, None);
+        self.wait(now, call, at_once);
     }
 
     /// The server closed the stream itself and will go on (SEP-1699): no failure, no outage.
@@ -73,8 +73,8 @@ impl Client {
         self.call_event(now, call, Event::Polling { wait_ms: millis(wait) });
     }
 
-    /// Waits before the next resume: the server's hint, else our backoff; `floor` is a `Retry-After`.
-    pub(super) fn wait(&mut self, now: Instant, call: CallId, at_once: bool, floor: Option<Duration>) {
+    /// Waits before the next resume: the server's hint, else our backoff; never less than a `Retry-After`.
+    pub(super) fn wait(&mut self, now: Instant, call: CallId, at_once: bool) {
         let Some(stream) = self.stream(call) else { return };
         stream.resting = false;
         stream.phase = Phase::Waiting;
@@ -84,14 +84,28 @@ impl Client {
             (false, None) => self.own_wait(call, barren),
             (false, retry) => self.config.backoff.resume(retry, barren, &mut self.rng),
         };
-        let wait = own.max(floor.unwrap_or_default());
+        let floor = self.floor(now, call);
+        let wait = own.max(floor);
         self.set_clocks(now, call);
-        let is_hint = floor.is_some() || (retry.is_some() && !at_once);
+        let is_hint = !floor.is_zero() || (retry.is_some() && !at_once);
         if is_hint && self.passes_budget(now, call, wait) {
             return self.fail_over_budget(now, call, wait);
         }
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, barren + 1, wait);
+    }
+
+    /// What is left of a `Retry-After`.
+    fn floor(&mut self, now: Instant, call: CallId) -> Duration {
+        self.stream(call).map_or(Duration::ZERO, |stream| stream.not_before.since(now))
+    }
+
+    /// Remembers a `Retry-After`: no GET of this stream goes before it.
+    pub(super) fn note_retry_after(&mut self, now: Instant, call: CallId, head: &ResponseHead) {
+        let wait = head.retry_after(now.as_millis()).unwrap_or_default();
+        if let Some(stream) = self.stream(call) {
+            stream.not_before = stream.not_before.max(now + wait);
+        }
     }
 
     /// Tells that an attempt is planned.
@@ -196,13 +210,14 @@ impl Client {
         }
         let status = head.status;
         self.stats.on_refused(status);
+        self.note_retry_after(now, call, head);
         match status {
             401 => self.fail(now, call, Reason::Unauthorized, "the server answered the resume with 401"),
             403 => self.fail(now, call, Reason::Forbidden, "the server answered the resume with 403"),
             404 | 410 | 400 => self.on_cursor_refused(now, call, head),
             408 | 409 | 425 | 429 | 500 | 502..=599 => {
                 let says_nothing = !matches!(status, 409 | 429 | 503);
-                self.on_attempt_failed(now, call, says_nothing, false, head.retry_after(now.as_millis()));
+                self.on_attempt_failed(now, call, says_nothing, false);
             }
             _ => self.reject_resume(now, call, status),
         }
@@ -221,7 +236,6 @@ impl Client {
         if stream.refused || !ready {
             return self.reject_resume(now, call, head.status);
         }
-        stream.floor = head.retry_after(now.as_millis());
         stream.phase = Phase::Asking;
         self.set_clocks(now, call);
         self.ask_session(now);
@@ -234,7 +248,7 @@ impl Client {
             attempt.result = AttemptResult::NetworkError;
         }
         self.no_answer(call);
-        self.on_attempt_failed(now, call, true, false, None);
+        self.on_attempt_failed(now, call, true, false);
     }
 
     /// An attempt got no HTTP answer: until one does, this call speaks for all.
@@ -297,7 +311,7 @@ impl Client {
         stream.misses += 1;
         let at_once = stream.misses == 1;
         self.no_answer(call);
-        self.on_attempt_failed(now, call, true, at_once, None);
+        self.on_attempt_failed(now, call, true, at_once);
         self.send_queued(now);
     }
 
@@ -307,13 +321,12 @@ impl Client {
         call: CallId,
         says_nothing: bool,
         at_once: bool,
-        floor: Option<Duration>,
     ) {
         let Some(stream) = self.stream(call) else { return };
         stream.barren += 1;
         stream.failures += u32::from(says_nothing);
         let ask = says_nothing && stream.failures >= FAILURES_TO_ASK;
-        self.wait(now, call, at_once, floor);
+        self.wait(now, call, at_once);
         if ask {
             self.ask_session(now);
         }

@@ -32,7 +32,7 @@ impl Client {
         self.ledger.peek(call).is_some_and(|entry| {
             entry.kind == Kind::Request
                 && entry.reissues < self.config.max_reissues
-                && (entry.delivery != Outcome::Unknown || self.is_safe(now, entry))
+                && (entry.outcome() != Outcome::Unknown || self.is_safe(now, entry))
         })
     }
 
@@ -72,6 +72,7 @@ impl Client {
         let id = self.next_wire_id();
         let Some(entry) = self.ledger.get(call) else { return };
         let exchange = entry.stream.take().and_then(|stream| stream.exchange());
+        entry.may_have_run |= entry.delivery == Outcome::Unknown;
         entry.reissues += 1;
         entry.reissue_why = Some(why);
         entry.cause.get_or_insert(cause);

@@ -33,7 +33,7 @@ impl Client {
     pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
         self.skip_failed(now, call);
         let Some(entry) = self.release(now, call) else { return };
-        let (kind, delivery, wire_id) = (entry.kind, entry.delivery, entry.wire_id().to_string());
+        let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().to_string());
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
             self.session.suspect = true;
@@ -83,7 +83,8 @@ impl Client {
     }
 
     pub(super) fn failure(&self, now: Instant, entry: Entry, reason: Reason, text: &str) -> Failure {
-        let retry_safe = entry.delivery != Outcome::Unknown || self.is_safe(now, &entry);
+        let outcome = entry.outcome();
+        let retry_safe = outcome != Outcome::Unknown || self.is_safe(now, &entry);
         let mut diagnostics = entry.diagnostics;
         diagnostics.ended_at = now.as_millis();
         diagnostics.protocol_version.clone_from(&self.session.version);
@@ -97,7 +98,7 @@ impl Client {
             method: entry.method,
             tool: entry.tool,
             reason,
-            outcome: entry.delivery,
+            outcome,
             retry_safe,
             diagnostics,
         }
