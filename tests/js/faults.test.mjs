@@ -137,7 +137,7 @@ test("a server that wants credentials is unauthorized, and a call that stays sil
   const call = session.callTool(
     "scripted",
     { key: "silent", steps: [{ prime: true }, { noAnswer: true }] },
-    { timeouts: { callMs: 200, recoveryMs: 250, deadlineMs: 300 } },
+    { timeouts: { idleMs: 5_000, callMs: 200, recoveryMs: 250, deadlineMs: 300 } },
   );
   const started = performance.now();
   await assert.rejects(call.result, {

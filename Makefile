@@ -1,0 +1,80 @@
+# landfall. Each target does its own set-up, and nothing twice; `make` alone lists them.
+SHELL := bash
+env := www/build/env.sh
+package := target/npm
+raw := $(or $(CARGO_TARGET_DIR),target)/wasm32-unknown-unknown/release/landfall.wasm
+papers := README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE
+# The command line tool and the crate must be of one version: Cargo.toml has it.
+bindgen := $(shell sed -n 's/^wasm-bindgen = "=\(.*\)"/\1/p' Cargo.toml)
+geckodriver := 0.37.1
+# Parts that do not depend on each other run side by side.
+parallel := @$(MAKE) --no-print-directory -j4
+# What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
+unexport MAKEFLAGS MFLAGS
+
+.PHONY: help demo check test matrix build pack clean distclean
+help: ## this list
+	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
+
+demo: build ## one call through scripted network faults, in the terminal (ONCE=1: and then ends)
+	@$(env) node www/demo/demo.mjs $(if $(ONCE),--once)
+
+check: build ## the quick loop: formats, lints, types, native tests, the driver and the wrapper in Node
+	@$(env) node www/build/test.mjs --quick
+
+test: ## everything, browsers and real servers too
+	$(parallel) .build .setup-test
+	@$(env) node www/build/test.mjs
+
+matrix: build ## every fault against landfall and the clients that others wrote, as a table
+	@$(env) node tests/matrix/matrix.mjs
+
+build: ## the npm package, in target/npm
+	$(parallel) .build
+
+pack: build ## its tarball, in target
+	@cd $(package) && npm pack --silent --pack-destination ..
+
+clean: ## removes what was built
+	rm -rf target
+
+distclean: clean ## and what was installed into this folder
+	rm -rf .tools node_modules
+
+# ---- The package: cargo -> wasm-bindgen -> factory -> wasm-opt, and tsc
+.PHONY: .build FORCE
+.build: $(package)/package.json
+
+$(package)/package.json: $(package)/core.js src/ts $(wildcard src/ts/*.ts) $(papers) pkg.json Cargo.toml tsconfig.json \
+    www/build/stage.mjs | .setup-npm
+	@$(env) node www/build/stage.mjs $(package)
+
+$(package)/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-npm
+	@$(env) node www/build/core.mjs $(raw) $(package)
+
+# Cargo knows when there is something to do; if not, the module keeps its time, and nothing after it is made again.
+$(raw): FORCE | .setup-wasm
+	@$(env) cargo build --release --lib --target wasm32-unknown-unknown
+
+# ---- Set-up. What apt-get installs, one after the other.
+.PHONY: .setup-wasm .setup-bindgen .setup-npm .setup-test .setup-browsers .setup-geckodriver .setup-python
+.setup-wasm:
+	@www/build/setup-wasm.sh
+
+# Any cargo can build a native tool, so this need not wait for the wasm target, unless that brings the cargo.
+.setup-bindgen: | $(if $(shell command -v cargo),,.setup-wasm)
+	@www/build/setup-tool.sh wasm-bindgen-cli $(bindgen) wasm-bindgen
+
+.setup-npm:
+	@www/build/setup-npm.sh
+
+.setup-test: .setup-geckodriver .setup-python
+
+.setup-browsers: | .setup-wasm
+	@www/build/setup-browsers.sh
+
+.setup-geckodriver: | .setup-browsers .setup-bindgen
+	@! command -v firefox >/dev/null || www/build/setup-tool.sh geckodriver $(geckodriver) geckodriver
+
+.setup-python: | .setup-browsers
+	@www/build/setup-python.sh

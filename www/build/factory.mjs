@@ -1,0 +1,77 @@
+// Turns the glue of `wasm-bindgen --target web` into a factory. As generated it holds one instance per JavaScript
+// module; we want one per transport, all from one compiled WebAssembly.Module.
+
+// What the glue has for fetching and compiling. We are handed a compiled module, so the last part of the file goes.
+const LOADER = ["__wbg_load", "initSync", "__wbg_init", "__wbg_init_once"];
+const LOADER_START = /^async function __wbg_load\(/m;
+const LOADER_EXPORT = /^export \{ initSync, __wbg_init as default \};?\s*$/m;
+const STATE = "let wasmModule, wasmInstance, wasm;";
+const REGISTRY =
+  /\(typeof FinalizationRegistry === 'undefined'\)\s*\? (\{ register: \(\) => \{\}, unregister: \(\) => \{\} \})\s*: new FinalizationRegistry\(.*\);$/gm;
+const MODULE_SYNTAX = /^\s*(?:import|export)\b.*|\bimport\s*[.(].*/m;
+
+/**
+ * The text of a module with one export, `createCore(module)`: each call makes an instance with bindings of its own
+ * and returns the functions that the crate exports, and besides
+ * - `memory`, the instance's memory;
+ * - `retire()`, for an instance that trapped: its timers and promise reactions, which JavaScript still holds, then do
+ *   nothing, where they would enter a broken instance with nobody to catch what they throw.
+ *
+ * Throws if the glue is not as expected; above all if module syntax is left over, as from a JavaScript snippet.
+ */
+export function toFactory(glue) {
+  const names = [];
+  let body = withoutLoader(glue);
+  body = body.replace(/^export function (\w+)/gm, (_, name) => {
+    names.push(name);
+    return `function ${name}`;
+  });
+  // A finalizer would call into an instance that may have trapped, and ends a Node process if that throws. Closures
+  // are freed when Rust drops them.
+  body = body.replace(REGISTRY, "$1;");
+
+  expect(!/^export class/m.test(body), "a class is exported: export functions that take a handle");
+  const leftOver = MODULE_SYNTAX.exec(body);
+  expect(!leftOver, `left-over module syntax: ${leftOver?.[0].trim()}`);
+  expect(!body.includes("FinalizationRegistry"), "a FinalizationRegistry of unknown form");
+  expect(body.includes(STATE), `no "${STATE}"`);
+  expect(body.includes("function __wbg_finalize_init(instance, module)"), "no __wbg_finalize_init");
+  expect(names.length > 0, "nothing is exported");
+  for (const name of ["memory", "retire"])
+    expect(!names.includes(name), `the name ${name} is the factory's own`);
+
+  return `// Made by the build from wasm-bindgen's glue.
+export function createCore(module) {
+${body.trim()}
+
+__wbg_finalize_init(new WebAssembly.Instance(module, __wbg_get_imports()), module);
+return {
+    ${names.join(", ")},
+    get memory() { return wasm.memory; },
+    retire() {
+        wasm = new Proxy({}, { get: () => () => [] });
+        wasmInstance = undefined;
+    },
+};
+}
+`;
+}
+
+function withoutLoader(glue) {
+  const start = glue.search(LOADER_START);
+  expect(start >= 0, "no __wbg_load");
+  const loader = glue.slice(start);
+  expect(LOADER_EXPORT.test(loader), "no closing export of initSync");
+  const rest = loader.replace(LOADER_EXPORT, "");
+  for (const [, name] of rest.matchAll(/^(?:export |async )*(?:function\*?|class|const|let) (\w+)/gm)) {
+    const known = LOADER.includes(name) || name === "__wbg_init_promise";
+    expect(known, `${name} stands among the functions that load the module`);
+  }
+  const leftOver = MODULE_SYNTAX.exec(rest);
+  expect(!leftOver, `left-over module syntax: ${leftOver?.[0].trim()}`);
+  return glue.slice(0, start);
+}
+
+function expect(condition, problem) {
+  if (!condition) throw new Error(`the glue can't be made a factory: ${problem}`);
+}

@@ -1,0 +1,64 @@
+// stage.mjs OUT: the wrapper (tsc), the manifest and the papers, beside what core.mjs left in OUT.
+import { execFileSync } from "node:child_process";
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+const PAPERS = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
+const FROM_CORE = ["core.js", "landfall.wasm", "wasm-inline.js"];
+// What stands in src/ts as a declaration only, since core.mjs makes the module; tsc does not pass it on.
+const DECLARATIONS = ["core.d.ts", "wasm-inline.d.ts"];
+
+/** `[package] version` of a Cargo.toml: the one place where the version is set. */
+export function cargoVersion(toml) {
+  const [, section] = /^\[package\]\n((?:(?!\[).*\n?)*)/m.exec(toml) ?? [];
+  const [, version] = /^version\s*=\s*"([^"]+)"/m.exec(section ?? "") ?? [];
+  if (!version) throw new Error("Cargo.toml has no [package] version");
+  return version;
+}
+
+/** The published package.json: pkg.json with the crate's version. Throws if it names a file that is not among `files`. */
+export function toManifest(pkg, version, files) {
+  if ("version" in pkg) throw new Error("pkg.json has a version: it comes from Cargo.toml");
+  if (Object.keys(pkg.dependencies ?? {}).length > 0) throw new Error("the package has no dependencies");
+  for (const target of targets([pkg.exports, pkg.main, pkg.types])) {
+    const name = target.replace(/^\.\//, "");
+    const built = name === "package.json" || files.includes(name);
+    if (!built) throw new Error(`pkg.json names ${target}, which is not built`);
+  }
+  const { name, ...rest } = pkg;
+  return { name, version, ...rest };
+}
+
+function targets(value) {
+  if (value === undefined || value === null) return [];
+  return typeof value === "string" ? [value] : Object.values(value).flatMap(targets);
+}
+
+/** Throws unless the wrapper tells servers the same version. */
+export function checkVersion(source, version) {
+  const [, told] = /\bVERSION = "([^"]*)"/.exec(source) ?? [];
+  if (told !== version) throw new Error(`src/ts/version.ts says ${told}, Cargo.toml ${version}`);
+}
+
+function stage(out) {
+  const missing = FROM_CORE.filter((name) => !readdirSync(out).includes(name));
+  if (missing.length > 0) throw new Error(`${out} has no ${missing.join(", ")}`);
+  const leftovers = readdirSync(out).filter((name) => !FROM_CORE.includes(name));
+  for (const name of leftovers) rmSync(join(out, name), { recursive: true });
+
+  const tsc = join(root, "node_modules/typescript/bin/tsc");
+  const project = join(root, "tsconfig.json");
+  execFileSync(process.execPath, [tsc, "-p", project, "--outDir", out], { stdio: "inherit" });
+  for (const name of DECLARATIONS) copyFileSync(join(root, "src/ts", name), join(out, name));
+  for (const name of PAPERS) copyFileSync(join(root, name), join(out, name));
+
+  const pkg = JSON.parse(readFileSync(join(root, "pkg.json"), "utf8"));
+  const version = cargoVersion(readFileSync(join(root, "Cargo.toml"), "utf8"));
+  checkVersion(readFileSync(join(root, "src/ts/version.ts"), "utf8"), version);
+  const manifest = toManifest(pkg, version, readdirSync(out));
+  writeFileSync(join(out, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) stage(process.argv[2]);

@@ -1,0 +1,69 @@
+// What `make test` runs, in this order; `make check` runs those that say `quick`.
+import { existsSync, readdirSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { cargoCounts, checkCounts, nodeCounts } from "./counts.mjs";
+
+const WASM = ["--target", "wasm32-unknown-unknown"];
+const DENY = ["--", "-D", "warnings"];
+
+const check = (name, command, more) => ({ name, command, count: checkCounts, quick: true, ...more });
+const cargo = (name, args, more) => ({
+  name,
+  command: ["cargo", "test", "--no-fail-fast", ...args],
+  count: cargoCounts,
+  ...more,
+});
+const node = (name, folder, more) => ({
+  name,
+  command: ["node", "--test", "--test-reporter=spec", ...testFiles(folder)],
+  count: nodeCounts,
+  ...more,
+});
+const browser = (name, driver) => {
+  const program = onPath(driver.program);
+  return cargo(`driver in ${name}`, [...WASM, "--test", "browser"], {
+    server: true,
+    env: { CHROMEDRIVER: undefined, GECKODRIVER: undefined, [driver.variable]: program },
+    skip: program ? undefined : `no ${driver.program}`,
+  });
+};
+
+/**
+ * - `command`, `env`: run at the repository's root, with the environment of env.sh
+ * - `count`: reads the runner's output
+ * - `server`: the fault server is up while it runs
+ * - `skip`: why it can't run here
+ */
+export function suites() {
+  const python = existsSync(".tools/venv/bin/python");
+  return [
+    check("rustfmt", ["cargo", "fmt", "--check"]),
+    check("clippy", ["cargo", "clippy", "--all-targets", ...DENY]),
+    check("clippy, wasm32", ["cargo", "clippy", ...WASM, "--lib", "--tests", ...DENY]),
+    check("rustdoc", ["cargo", "doc", "--no-deps", "--lib", ...WASM], {
+      env: { RUSTDOCFLAGS: "-D warnings" },
+      quick: false,
+    }),
+    check("tsc", ["tsc", "-p", "tsconfig.json", "--noEmit"]),
+    check("biome", ["biome", "check", "--error-on-warnings", "."]),
+    cargo("core", [], { quick: true }),
+    cargo("driver in Node", [...WASM, "--test", "web"], { server: true, quick: true }),
+    browser("Chromium", { variable: "CHROMEDRIVER", program: "chromedriver" }),
+    browser("Firefox", { variable: "GECKODRIVER", program: "geckodriver" }),
+    node("wrapper", "tests/js", { quick: true }),
+    node("fault server", "tests/server", { quick: true }),
+    node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
+    node("fault matrix", "tests/matrix"),
+    node("package", "tests/packaging"),
+  ];
+}
+
+function testFiles(folder) {
+  const names = existsSync(folder) ? readdirSync(folder).sort() : [];
+  return names.filter((name) => name.endsWith(".test.mjs")).map((name) => join(folder, name));
+}
+
+function onPath(program) {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
+}
