@@ -116,7 +116,11 @@ impl Client {
             (None, Some(Clock::Recovery)) => Reason::RecoveryExhausted,
             (None, _) => Reason::DeadlineExceeded,
         };
-        self.fail(now, call, reason, "deadlineMs passed");
+        let text = match reason {
+            Reason::DeadlineExceeded => "deadlineMs passed",
+            _ => "it had not recovered when deadlineMs passed",
+        };
+        self.fail(now, call, reason, text);
     }
 }
 
