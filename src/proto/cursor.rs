@@ -109,16 +109,13 @@ impl Cursor {
     /// Where a resume is possible: the id to ask with. With nothing handled yet it is the first event in hand: that
     /// one can't come again, but the stream is not lost.
     pub(crate) fn usable(&self) -> Option<&str> {
+        // An empty id that waits for its turn: what came with it could not be told from a repeat.
+        if self.blocks.iter().any(|block| block.id.as_deref() == Some("")) {
+            return None;
+        }
         let unbroken = || self.blocks.iter().take_while(|block| !block.broken);
         let first_in_hand = || unbroken().find_map(|block| block.id.as_deref());
         self.id.as_deref().or_else(first_in_hand).filter(|id| !self.unusable && header_value(id).is_some())
-    }
-
-    /// An id came that is too long to keep: where we are in the stream is not known any more.
-    pub(crate) fn lose(&mut self) {
-        self.id = None;
-        self.unusable = true;
-        self.blocks.clear();
     }
 
     /// A block came and was handed out under `key`, or needs no handler. Whether the cursor moved.

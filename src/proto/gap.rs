@@ -34,6 +34,11 @@ pub(crate) fn split(id: &str) -> Option<(&str, u64)> {
 }
 
 impl GapWatch {
+    /// Whether an id of the stream is known that ends in a number.
+    pub(crate) fn has_prefix(&self) -> bool {
+        self.run > 0
+    }
+
     /// A resume opened.
     pub(crate) fn resumed(&mut self) {
         self.resumes += 1;

@@ -73,6 +73,26 @@ fn a_counter_that_several_streams_share_proves_nothing() {
 }
 
 #[test]
+fn a_stream_that_has_not_shown_its_ids_may_share_the_counter() {
+    let mut world = World::connected(options());
+    let (_, _, get) = resumed(&mut world, &["2", "3", "4"]);
+    world.streaming();
+    world.body(get, &note("9", "x"));
+    assert_eq!(gaps(&world), []);
+}
+
+#[test]
+fn priming_ids_of_other_streams_count_as_use_of_the_counter() {
+    let mut world = World::connected(options());
+    let (_, _, other) = world.streaming();
+    world.body(other, "id: 1\ndata:\n\n");
+    world.body(other, &note("x", "x"));
+    let (_, _, get) = resumed(&mut world, &["2", "3", "4"]);
+    world.body(get, &note("9", "x"));
+    assert_eq!(gaps(&world), []);
+}
+
+#[test]
 fn progress_that_leaps_across_a_seam_is_a_likely_gap() {
     for (value, leap) in [(4.0, false), (6.0, false), (6.5, true)] {
         let mut world = World::connected(Options { on_gap: OnGap::Fail, ..options() });

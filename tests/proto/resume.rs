@@ -488,3 +488,27 @@ fn a_broken_first_event_is_no_cursor() {
     world.end(post);
     assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
 }
+
+#[test]
+fn our_own_backoff_is_not_charged_to_the_server() {
+    let timeouts = landfall::proto::TimeoutOptions {
+        call: Some(4_000.0),
+        recovery: Some(4_000.0),
+        ..landfall::proto::TimeoutOptions::default()
+    };
+    let mut world = World::connected(Options { timeouts, ..options() });
+    let (call, _, post) = world.streaming();
+    world.body(post, &format!("retry: 100\n{}", note("1", "a")));
+    world.cut(post);
+    let start = world.now;
+    while world.is_pending(call) {
+        world.pass(10);
+        while let Some((exchange, request)) = world.requests.pop_front() {
+            if request.method == Method::Get {
+                world.head(exchange, 500, "", None);
+            }
+        }
+    }
+    assert_eq!(world.failure(call).reason, Reason::RecoveryExhausted);
+    assert!(world.now.since(start).as_millis() >= 3_900);
+}

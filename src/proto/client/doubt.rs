@@ -176,8 +176,8 @@ impl Client {
         stream.misses += 1;
         let (misses, floor) = (stream.misses, stream.not_before.since(now));
         let wait = self.own_wait(call, misses).max(floor);
-        if !floor.is_zero() && self.passes_budget(now, call, wait) {
-            return self.fail_over_budget(now, call, wait);
+        if !floor.is_zero() && self.passes_budget(now, call, floor) {
+            return self.fail_over_budget(now, call, floor);
         }
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, misses + 1, wait);

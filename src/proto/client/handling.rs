@@ -6,7 +6,7 @@ use crate::proto::error::Reason;
 use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
 use crate::proto::gap::split;
 use crate::proto::jsonrpc::field;
-use crate::proto::ledger::Kind;
+use crate::proto::ledger::{Entry, Kind};
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -15,8 +15,7 @@ use crate::proto::CallId;
 impl Client {
     /// A key for an event that the host will report on.
     pub(super) fn hand_out(&mut self, call: CallId) -> Option<u32> {
-        let reports =
-            |entry: &crate::proto::ledger::Entry| entry.kind == Kind::Request && entry.reports_handling;
+        let reports = |entry: &Entry| entry.kind == Kind::Request && entry.reports_handling;
         self.ledger.peek(call).is_some_and(reports).then(|| {
             let key = self.next_key;
             self.next_key = self.next_key.wrapping_add(1);
@@ -33,9 +32,12 @@ impl Client {
         key: Option<u32>,
         bytes: usize,
     ) {
+        if let Some((prefix, _)) = id.and_then(split) {
+            self.session.shares(prefix, call);
+        }
         let Some(stream) = self.stream(call) else { return };
         let resumed = stream.events().is_some_and(|events| events.resumed);
-        if resumed && bytes == 0 && id.is_some_and(|id| stream.cursor.is_passed(id)) {
+        if resumed && bytes == 0 && id.is_some_and(|id| !id.is_empty() && stream.cursor.is_passed(id)) {
             return;
         }
         let moved = stream.cursor.arrive(now, id, key, bytes);
@@ -120,13 +122,22 @@ impl Client {
     /// Looks for a gap before an event that is new. Whether the call goes on with this stream.
     pub(super) fn check_gap(&mut self, now: Instant, call: CallId, id: Option<&str>) -> bool {
         let Some(id) = id else { return true };
-        let shared = split(id).is_none_or(|(prefix, _)| self.session.shares(prefix, call));
+        let shared = split(id).is_none_or(|(prefix, _)| self.may_share(prefix, call));
         let Some(stream) = self.stream(call) else { return false };
         let before = stream.cursor.committed().map(str::to_string);
         if stream.gaps.is_missing(id, shared) {
             self.on_gap(now, call, GapKind::Missing, true, before.as_deref(), Some(id));
         }
         self.stream(call).is_some()
+    }
+
+    /// Whether other streams may count with this prefix too: they do, or one of them has not shown its ids yet.
+    fn may_share(&mut self, prefix: &str, call: CallId) -> bool {
+        let unknown = |entry: &Entry| entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix());
+        let calls = self.ledger.calls();
+        let others =
+            calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(unknown));
+        self.session.shares(prefix, call) || others
     }
 
     /// Looks at the progress of a notification on the call's own stream.

@@ -185,7 +185,7 @@ impl Client {
             Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
             Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
             Item::Id(id) => self.arrive(now, call, Some(id), None, 0),
-            Item::LongId => stream.cursor.lose(),
+            Item::LongId => self.arrive(now, call, Some(""), None, 0), // Too long to keep: as if it were cleared.
             Item::Event { data, id, own_id, .. } => self.on_event(now, call, data, own_id.then_some(id)),
         }
     }

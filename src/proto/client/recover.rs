@@ -65,8 +65,8 @@ impl Client {
         stream.resting = retry.is_some();
         let wait = self.config.backoff.resume(retry, barren, &mut self.rng);
         self.set_clocks(now, call);
-        if retry.is_some() && self.passes_budget(now, call, wait) {
-            return self.fail_over_budget(now, call, wait);
+        if let Some(retry) = retry.filter(|retry| self.passes_budget(now, call, *retry)) {
+            return self.fail_over_budget(now, call, retry);
         }
         self.stats.polls += 1;
         self.plan(now, call, Level::L1, wait);
@@ -87,9 +87,10 @@ impl Client {
         let floor = self.floor(now, call);
         let wait = own.max(floor);
         self.set_clocks(now, call);
-        let is_hint = !floor.is_zero() || (retry.is_some() && !at_once);
-        if is_hint && self.passes_budget(now, call, wait) {
-            return self.fail_over_budget(now, call, wait);
+        // Only what the server asked for can fail the call; for our own waits there are the clocks.
+        let asked = floor.max(retry.filter(|_| !at_once).unwrap_or_default());
+        if !asked.is_zero() && self.passes_budget(now, call, asked) {
+            return self.fail_over_budget(now, call, asked);
         }
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, barren + 1, wait);

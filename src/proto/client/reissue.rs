@@ -55,8 +55,8 @@ impl Client {
         let attempt = u32::try_from(reissues).unwrap_or(u32::MAX);
         let wait = self.own_wait(call, attempt.saturating_sub(1)).max(floor.unwrap_or_default());
         self.set_clocks(now, call);
-        if floor.is_some() && self.passes_budget(now, call, wait) {
-            return self.fail_over_budget(now, call, wait);
+        if let Some(asked) = floor.filter(|asked| self.passes_budget(now, call, *asked)) {
+            return self.fail_over_budget(now, call, asked);
         }
         self.plan(now, call, Level::Reissue, wait);
         self.announce(now, call, Level::Reissue, attempt, wait);
