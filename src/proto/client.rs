@@ -254,6 +254,11 @@ impl Client {
         }
     }
 
+    /// The number that the next call gets.
+    pub fn next_call(&self) -> CallId {
+        CallId(self.next_call)
+    }
+
     /// `deadlineMs` of a call that has not ended, in milliseconds.
     pub fn deadline_ms(&self, call: CallId) -> Option<f64> {
         self.ledger.peek(call).map(|entry| millis(entry.timeouts.deadline))
@@ -369,7 +374,9 @@ impl Client {
     fn open_as(&mut self, call: CallId, mut entry: Entry) {
         entry.request_id = self.request_id(call);
         entry.wire_ids = vec![entry.request_id.clone()];
-        self.timers.set(Owner::Call(call), Clock::Deadline, entry.deadline);
+        if matches!(entry.kind, Kind::Request | Kind::Notification) {
+            self.timers.set(Owner::Call(call), Clock::Deadline, entry.deadline);
+        }
         self.ledger.open(call, entry);
     }
 

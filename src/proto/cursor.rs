@@ -121,7 +121,9 @@ impl Cursor {
     /// A block came and was handed out under `key`, or needs no handler. Whether the cursor moved.
     pub(crate) fn arrive(&mut self, now: Instant, id: Option<&str>, key: Option<u32>, bytes: usize) -> bool {
         let state = if key.is_some() { State::InHand } else { State::Done };
-        let again = id.and_then(|id| self.blocks.iter_mut().find(|b| b.id.as_deref() == Some(id)));
+        let again = id
+            .filter(|id| !id.is_empty())
+            .and_then(|id| self.blocks.iter_mut().find(|b| b.id.as_deref() == Some(id)));
         if let Some(block) = again.filter(|block| block.state == State::Failed) {
             block.second = !std::mem::take(&mut block.broken);
             (block.key, block.state, block.since) = (key, state, now);
@@ -175,6 +177,7 @@ impl Cursor {
         while self.blocks.front().is_some_and(|block| block.state == State::Done) {
             let Some(Block { id: Some(id), bytes, .. }) = self.blocks.pop_front() else { continue };
             match bytes {
+                _ if id.is_empty() => {} // It clears the cursor and names nothing.
                 0 => self.seen.insert(&Seen::mark(&id)),
                 _ => self.seen.insert(&id),
             }
@@ -186,6 +189,9 @@ impl Cursor {
 
     /// Whether an event with this id is in hand or was handled; and its place in the order of handling.
     pub(crate) fn is_repeat(&self, id: &str) -> Option<u64> {
+        if id.is_empty() {
+            return None;
+        }
         let mine = self.blocks.iter().find(|block| block.id.as_deref() == Some(id) && block.bytes > 0);
         match mine {
             Some(block) if block.state == State::Failed => None,
@@ -196,7 +202,8 @@ impl Cursor {
 
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.
     pub(crate) fn is_passed(&self, id: &str) -> bool {
-        self.seen.place(&Seen::mark(id)).is_some()
+        let waits = |block: &Block| block.bytes == 0 && block.id.as_deref() == Some(id);
+        self.blocks.iter().any(waits) || self.seen.place(&Seen::mark(id)).is_some()
     }
 
     /// Events that failed and did not come again: their ids, where they have any.

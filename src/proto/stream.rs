@@ -95,6 +95,8 @@ pub(crate) struct Stream {
     pub(crate) resting: bool,
     /// Its consumer is slow: the body is not read.
     pub(crate) paused: bool,
+    /// What it said last that is JSON and no message: an excerpt.
+    pub(crate) said: Option<String>,
     /// When it was lost, until something new comes.
     pub(crate) lost_at: Option<Instant>,
     /// How many times its `idleMs` the stream may be silent.
@@ -134,6 +136,7 @@ impl Stream {
             suspect: false,
             resting: false,
             paused: false,
+            said: None,
             lost_at: None,
             patience: 1,
             rival: None,

@@ -125,6 +125,12 @@ pub fn metrics(handle: u32, now: f64, reset: bool) -> JsValue {
     })
 }
 
+/// The number that the next call gets.
+#[wasm_bindgen]
+pub fn next_call(handle: u32) -> u32 {
+    transport(handle).map_or(0, |transport| transport.change(0.0, |client, _| client.next_call()).0)
+}
+
 /// `deadlineMs` of a call that has not ended; NaN for any other.
 #[wasm_bindgen]
 pub fn deadline_ms(handle: u32, call: u32) -> f64 {

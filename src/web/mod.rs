@@ -13,6 +13,6 @@ mod transport;
 
 pub use exports::{
     answer, call, cancel, close, connect, create, deadline_ms, destroy, drain, end, fail, gap, handled,
-    metrics, notify, poll, push, request_id,
+    metrics, next_call, notify, poll, push, request_id,
 };
 pub use host::Host;

@@ -10,6 +10,7 @@ mod handshake;
 mod jsonrpc;
 mod outcomes;
 mod replace;
+mod reports;
 mod resume;
 mod sse;
 mod stats;

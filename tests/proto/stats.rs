@@ -39,6 +39,7 @@ fn a_cut_and_resumed_call_and_a_failed_one_are_counted() {
     assert_eq!(metrics.outcomes.unknown, 1);
     assert_eq!(metrics.drops.network, 2);
     assert_eq!((metrics.events, metrics.duplicates), (4, 1));
+    assert_eq!(metrics.resumes.hit, 1);
     assert_eq!((metrics.resumes.tried, metrics.levels.l1.tried, metrics.levels.l1.won), (1, 1, 1));
     assert_eq!(metrics.exhausted, 0, "the failed call had nothing to recover with");
     assert_eq!(world.client.metrics(false), Metrics::default());

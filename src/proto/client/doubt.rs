@@ -77,6 +77,9 @@ impl Client {
             return;
         };
         let Some(cursor) = stream.cursor().and_then(header_value) else { return };
+        if self.free_slots() == 0 {
+            return self.give_up_silent(now, call);
+        }
         self.stats.resumes.tried += 1;
         let exchange = self.transmit(call, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {

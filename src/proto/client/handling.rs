@@ -159,7 +159,8 @@ impl Client {
         after: Option<&str>,
     ) {
         let (before, after) = (before.map(|id| self.shown(id)), after.map(|id| self.shown(id)));
-        let Some(entry) = self.ledger.get(call) else { return };
+        // Without a stream nothing was received, so nothing can be missing.
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.stream.is_some()) else { return };
         entry.diagnostics.gaps += 1;
         let on_gap = entry.on_gap;
         self.stats.gaps += 1;

@@ -1,6 +1,7 @@
 //! JSON-RPC messages: whose they are, and what they mean.
 
 use super::{Client, Output, Question};
+use crate::proto::error::excerpt;
 use crate::proto::event::{Event, Settlement};
 use crate::proto::jsonrpc::{field, quote, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
@@ -102,7 +103,8 @@ impl Client {
             (id.twin(&ours) || (*id == Id::Null && is_error)).then_some(call)
         });
         let Some(owner) = owner else {
-            let message = "a response that answers no request of ours".to_string();
+            let message =
+                format!("a response under the id {} answers no request of ours", excerpt(&id_text(id)));
             return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
         };
         if exact.is_none() && !self.ledger.peek(owner).is_some_and(|entry| entry.adopts) {

@@ -7,7 +7,7 @@ use super::{Client, Output, Purpose};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::http::{IoFailure, ResponseHead};
-use crate::proto::jsonrpc::{scan, Id, Message, Payload};
+use crate::proto::jsonrpc::{field, scan, string, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::{has_session_marker, Session};
 use crate::proto::sse::{Decoder, Item, Limits};
@@ -197,6 +197,9 @@ impl Client {
         }
         self.note_event(now, call, data, id);
         let Ok(payload) = scan(data) else { return self.on_broken(now, call, id) };
+        if matches!(payload, Payload::Other) && self.is_no_message(call, data) {
+            return self.on_broken(now, call, id);
+        }
         let answers = |message: &Message| matches!(message, Message::Result { .. } | Message::Error { .. });
         let is_response = match &payload {
             Payload::One(message) => answers(message),
@@ -223,6 +226,17 @@ impl Client {
         let handing = Handing { key, seam };
         self.deliver(now, call, payload, data, handing);
         self.arrive(now, call, id, key, data.len());
+    }
+
+    /// JSON that is no message. With the id of our request it is a broken answer; else it may be a heartbeat.
+    fn is_no_message(&mut self, call: CallId, data: &str) -> bool {
+        let Some(entry) = self.ledger.get(call) else { return false };
+        let id = field(data, &["id"]).and_then(string);
+        let is_answer = id.is_some_and(|id| id == entry.wire_id());
+        if let Some(stream) = entry.stream.as_mut().filter(|_| !is_answer) {
+            stream.said = Some(excerpt(data));
+        }
+        is_answer
     }
 
     fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {

@@ -22,8 +22,7 @@ const FAILURES_TO_ASK: u32 = 2;
 impl Client {
     /// An event stream ended without the call's response.
     pub(super) fn on_drop(&mut self, now: Instant, call: CallId, events: &Events, cause: DropCause) {
-        self.close_attempt(call, events);
-        self.stats.histograms.stream_ms.record(millis(now.since(events.since)));
+        self.close_attempt(now, call, events.resumed, events.fresh, events.since);
         if events.resumed && events.unreported {
             self.report(now, call, events.fresh, events.repeats);
         }
@@ -50,8 +49,11 @@ impl Client {
         }
         self.call_event(now, call, Event::Disconnected { cause, cursor: shown });
         if cursor.is_none() {
-            let text = "the stream ended without an answer, and without an event id to resume from";
-            return self.lost(now, call, Reason::StreamLost, cause.into(), text, None);
+            let said = self.stream(call).and_then(|stream| stream.said.take());
+            let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
+            let text =
+                format!("the stream ended without an answer, and without an event id to resume from{said}");
+            return self.lost(now, call, Reason::StreamLost, cause.into(), &text, None);
         }
         let at_once = cause == DropCause::Idle && self.stream(call).is_some_and(|stream| stream.barren == 0);
         self.wait(now, call, at_once);
@@ -63,9 +65,11 @@ impl Client {
         let Some(stream) = entry.stream.as_mut() else { return };
         let (retry, barren) = (stream.retry, stream.barren);
         stream.resting = retry.is_some();
-        let wait = self.config.backoff.resume(retry, barren, &mut self.rng);
+        let floor = self.floor(now, call);
+        let wait = self.config.backoff.resume(retry, barren, &mut self.rng).max(floor);
         self.set_clocks(now, call);
-        if let Some(retry) = retry.filter(|retry| self.passes_budget(now, call, *retry)) {
+        let asked = retry.map(|retry| retry.max(floor));
+        if let Some(retry) = asked.filter(|retry| self.passes_budget(now, call, *retry)) {
             return self.fail_over_budget(now, call, retry);
         }
         self.stats.polls += 1;
@@ -220,6 +224,11 @@ impl Client {
                 let says_nothing = !matches!(status, 409 | 429 | 503);
                 self.on_attempt_failed(now, call, says_nothing, false);
             }
+            _ if head.redirect.is_some() => {
+                let to = head.redirect.as_ref().map_or("", |redirect| redirect.shown());
+                let text = format!("the resume was redirected to {to}, which holds no stream");
+                self.fail(now, call, Reason::Redirected, &text);
+            }
             _ => self.reject_resume(now, call, status),
         }
         self.send_queued(now);
@@ -350,15 +359,24 @@ impl Client {
         self.call_event(now, call, event);
     }
 
-    fn close_attempt(&mut self, call: CallId, events: &Events) {
-        if events.resumed {
-            let brought =
-                if events.fresh > 0 { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
-            *brought += 1;
+    /// An event stream is over: what it brought.
+    pub(super) fn close_attempt(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        resumed: bool,
+        fresh: u32,
+        since: Instant,
+    ) {
+        self.stats.histograms.stream_ms.record(millis(now.since(since)));
+        if !resumed {
+            return;
         }
-        if let Some(attempt) = self.last_attempt(call).filter(|_| events.resumed) {
-            attempt.events = events.fresh;
-            attempt.result = if events.fresh > 0 { AttemptResult::Resumed } else { AttemptResult::Empty };
+        let brought = if fresh > 0 { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
+        *brought += 1;
+        if let Some(attempt) = self.last_attempt(call) {
+            attempt.events = fresh;
+            attempt.result = if fresh > 0 { AttemptResult::Resumed } else { AttemptResult::Empty };
         }
     }
 

@@ -68,6 +68,7 @@ impl Client {
         self.stop_race(call);
         self.skip_failed(now, call);
         self.stats.reissues += 1;
+        self.queue.retain(|queued| *queued != call);
         self.stop_timers_of_stream(call);
         let id = self.next_wire_id();
         let Some(entry) = self.ledger.get(call) else { return };

@@ -42,7 +42,8 @@ impl Client {
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.requeue(now, call);
             }
-            Kind::Notification if replace && entry.delivery == Outcome::Rejected => {
+            Kind::Notification if replace && entry.delivery == Outcome::Rejected && !entry.carried_over => {
+                entry.carried_over = true;
                 if let Some(exchange) = entry.stream.take().and_then(|stream| stream.exchange()) {
                     self.abort(exchange);
                 }

@@ -5,7 +5,7 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::Event;
 use crate::proto::http::{header_value, HttpRequest, Method};
 use crate::proto::jsonrpc::quote;
-use crate::proto::ledger::{notification, request, Kind};
+use crate::proto::ledger::{notification, request, Entry, Kind};
 use crate::proto::session::State;
 use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
@@ -79,6 +79,15 @@ impl Client {
 
     /// POSTs a message of the ledger.
     pub(super) fn post(&mut self, now: Instant, call: CallId) {
+        // A re-issue that was safe when it was planned may not be any more: hints are asked when it goes.
+        let unsafe_now = |entry: &Entry| {
+            entry.reissue_why.is_some() && entry.outcome() == Outcome::Unknown && !self.is_safe(now, entry)
+        };
+        if let Some(cause) = self.ledger.peek(call).filter(|entry| unsafe_now(entry)).map(|entry| entry.cause)
+        {
+            let text = "its stream was lost, and the server withdrew its word that the call may run twice";
+            return self.fail(now, call, cause.unwrap_or(Reason::StreamLost), text);
+        }
         let Some(entry) = self.ledger.get(call) else { return };
         let kind = entry.kind;
         if let Some(cursor) = entry.resume_from.take() {

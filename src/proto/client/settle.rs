@@ -4,6 +4,7 @@ use super::{Client, Output};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Failure, Settlement};
 use crate::proto::ledger::{Entry, Kind};
+use crate::proto::stream::{Body, Phase};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -62,8 +63,18 @@ impl Client {
         }
     }
 
+    /// Counts what a stream that is still open brought.
+    fn close_open_stream(&mut self, now: Instant, call: CallId) {
+        let Some(stream) = self.stream(call) else { return };
+        if let Phase::Reading(_, Body::Events(events)) = &stream.phase {
+            let (resumed, fresh, since) = (events.resumed, events.fresh, events.since);
+            self.close_attempt(now, call, resumed, fresh, since);
+        }
+    }
+
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
     fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
+        self.close_open_stream(now, call);
         let entry = self.ledger.close(call)?;
         if entry.kind == Kind::Request {
             let took = now.as_millis() - entry.diagnostics.started_at;
@@ -88,10 +99,11 @@ impl Client {
         let mut diagnostics = entry.diagnostics;
         diagnostics.ended_at = now.as_millis();
         diagnostics.protocol_version.clone_from(&self.session.version);
+        let cursor = entry.stream.as_ref().and_then(|stream| stream.cursor.committed());
+        diagnostics.last_event_id = cursor.map(|id| self.shown(id));
         for recent in &mut diagnostics.recent {
             recent.id = recent.id.take().map(|id| self.shown(&id));
         }
-        diagnostics.last_event_id = diagnostics.recent.iter().rev().find_map(|recent| recent.id.clone());
         diagnostics.session = self.session.id.as_deref().map(|id| self.shown(id));
         Failure {
             text: format!("{} failed: {text}", entry.tool.as_deref().unwrap_or(&entry.method)),
