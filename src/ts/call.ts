@@ -1,110 +1,54 @@
+import type { Deadline } from "./deadline.js";
 import { ServerError, ToolCallFailedError } from "./errors.js";
-import { observed } from "./promise.js";
-import type { CallDiagnostics, CallEvent, JsonRpcError, ToolCall, ToolCallFailed } from "./types.js";
-
-const keptUnheard = 1_000;
-
-type Done = IteratorResult<CallEvent, undefined>;
-
-/**
- * The events of one call: a queue that several loops may share. While nobody listens (before the first `next()`, and
- * after a loop was left) it keeps the last 1 000 and counts what it drops; the outcome comes last and stays.
- */
-class EventQueue implements AsyncIterable<CallEvent> {
-  readonly #events: CallEvent[] = [];
-  // The first event not yet taken: shifting a long array moves all of it.
-  #head = 0;
-  readonly #waiting: ((done: Done) => void)[] = [];
-  #heard = false;
-  #ended = false;
-  #dropped = 0;
-
-  push(event: CallEvent): void {
-    const waiting = this.#waiting.shift();
-    if (waiting !== undefined) {
-      waiting({ done: false, value: event });
-      return;
-    }
-    this.#events.push(event);
-    if (!this.#heard) {
-      while (this.#events.length - this.#head > keptUnheard) {
-        this.#take();
-        this.#dropped += 1;
-      }
-    }
-  }
-
-  /** The outcome: the last event. */
-  end(outcome: CallEvent): void {
-    this.#ended = true;
-    const waiting = this.#waiting.shift();
-    if (waiting === undefined) this.#events.push(outcome);
-    else waiting({ done: false, value: outcome });
-    for (const other of this.#waiting.splice(0)) other({ done: true, value: undefined });
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<CallEvent, undefined> {
-    return {
-      next: () => this.#next(),
-      return: () => {
-        this.#heard = false;
-        return Promise.resolve({ done: true, value: undefined });
-      },
-    };
-  }
-
-  #next(): Promise<Done> {
-    this.#heard = true;
-    const value = this.#reportDropped() ?? this.#take();
-    if (value !== undefined) return Promise.resolve({ done: false, value });
-    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  #take(): CallEvent | undefined {
-    const event = this.#events[this.#head];
-    if (event === undefined) return undefined;
-    this.#head += 1;
-    if (this.#head === this.#events.length || this.#head === keptUnheard) {
-      this.#events.splice(0, this.#head);
-      this.#head = 0;
-    }
-    return event;
-  }
-
-  #reportDropped(): CallEvent | undefined {
-    const next = this.#events[this.#head];
-    if (this.#dropped === 0 || next === undefined) return undefined;
-    const message = `${this.#dropped} earlier events were dropped, for nobody listened`;
-    this.#dropped = 0;
-    return { type: "warning", code: "events_dropped", message, at: next.at, requestId: next.requestId };
-  }
-}
+import { longestWait, observed } from "./promise.js";
+import { EventQueue } from "./queue.js";
+import type { Receipt, Timers } from "./receipt.js";
+import type {
+  CallDiagnostics,
+  CallEvent,
+  CallInfo,
+  JsonRpcError,
+  OnGap,
+  ToolCall,
+  ToolCallFailed,
+} from "./types.js";
 
 /** What a call was made with, as far as the wrapper needs it. */
 export interface CallOrigin {
   readonly id: string;
   readonly method: string;
   readonly tool: string | undefined;
-  readonly idempotent: boolean;
+  /** Executing it twice does no harm, as far as the wrapper knows: the caller's word. */
+  readonly isSafe: boolean;
   readonly startedAt: number;
   /** The caller's own headers. */
   readonly headers?: HeadersInit | undefined;
   /** The caller's signal. */
   readonly signal?: AbortSignal | undefined;
+  /** Told each new cursor. */
+  readonly onToken?: ((token: string) => void) | undefined;
+  /** What to do about a gap. */
+  readonly onGap?: OnGap | undefined;
+  /** What the user's callbacks are told of it; absent for what is no request of the caller's. */
+  readonly info?: CallInfo | undefined;
+  /** `connectMs` in force, in milliseconds. */
+  readonly connectMs?: number | undefined;
 }
 
 /** One call from the wrapper's side: it is told events and exactly one outcome, and `handle` is what the caller has. */
-export class CallRecord {
+export class CallRecord implements Timers {
   readonly origin: CallOrigin;
   readonly handle: ToolCall;
   readonly #queue = new EventQueue();
   readonly #known: Partial<CallDiagnostics> & { events: number; gaps: number; duplicates: number };
   readonly #cancel: () => void;
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
   #resolve!: (result: unknown) => void;
   #reject!: (error: Error) => void;
   #cancelled = false;
   #settled = false;
+  #deadline: Deadline | undefined;
+  #stopAsking: (() => void) | undefined;
 
   constructor(origin: CallOrigin, cancel: () => void) {
     this.origin = origin;
@@ -112,7 +56,8 @@ export class CallRecord {
     this.#cancel = () => {
       if (this.#settled || this.#cancelled) return;
       this.#cancelled = true;
-      cancel();
+      if (this.#stopAsking === undefined) cancel();
+      else this.#stopAsking();
     };
     const result = new Promise<unknown>((resolve, reject) => {
       this.#resolve = resolve;
@@ -127,16 +72,46 @@ export class CallRecord {
     origin.signal?.addEventListener("abort", this.#cancel, { once: true });
   }
 
+  /** The caller has cancelled it. */
+  get isCancelled(): boolean {
+    return this.#cancelled;
+  }
+
   /** It has its outcome. */
   get isSettled(): boolean {
     return this.#settled;
   }
 
-  /** One event that is no outcome. */
-  event(event: CallEvent): void {
+  /** Keeps the second deadline of this call, which ends with it. */
+  guard(deadline: Deadline): void {
+    this.#deadline = deadline;
+  }
+
+  /** It has failed, and only waits for what the application may know; a cancel ends that wait. */
+  ask(stop: () => void): void {
+    this.#deadline?.clear();
+    this.#stopAsking = stop;
+  }
+
+  after(ms: number, late: () => void): () => void {
+    const timer = setTimeout(late, Math.min(ms, longestWait));
+    this.#timers.add(timer);
+    return () => {
+      this.#timers.delete(timer);
+      clearTimeout(timer);
+    };
+  }
+
+  /** One event that is no outcome. A loop that has begun is a holder of the receipt. */
+  event(event: CallEvent, receipt?: Receipt): void {
     if (this.#settled) return;
     this.#note(event);
-    this.#queue.push(event);
+    if (receipt === undefined || !this.#queue.isHeard) {
+      this.#queue.push(event);
+      return;
+    }
+    receipt.share();
+    this.#queue.push(event, () => receipt.done(true));
   }
 
   /** The server's result, with its event. */
@@ -172,6 +147,9 @@ export class CallRecord {
   #settle(): boolean {
     if (this.#settled) return false;
     this.#settled = true;
+    this.#deadline?.clear();
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
     this.origin.signal?.removeEventListener("abort", this.#cancel);
     return true;
   }

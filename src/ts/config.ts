@@ -1,8 +1,9 @@
-import type { CoreConfig } from "./driver.js";
+import type { CallSpec, CoreConfig } from "./driver.js";
 import { ConfigError, textOf } from "./errors.js";
 import { Log } from "./log.js";
+import { longestWait } from "./promise.js";
 import { baseUrl, isBrowser, mostConcurrent, randomSeed } from "./runtime.js";
-import type { ConnectOptions, FetchLike, Timeouts } from "./types.js";
+import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "./types.js";
 import { VERSION } from "./version.js";
 
 /** The options of a session, checked for kind; the core checks the numbers. */
@@ -13,11 +14,18 @@ export interface Settings {
   callMs: ((tool: string) => number) | undefined;
   /** The longest wait for the module and for `headers()`. */
   handshakeMs: number;
+  /** The longest wait for what `onEvent` gives. */
+  handlerMs: number;
   fetch: FetchLike | undefined;
   requestInit: RequestInit;
   headers: ConnectOptions["headers"];
   onRequest: ConnectOptions["onRequest"];
   onEvent: ConnectOptions["onEvent"];
+  onUnknown: ConnectOptions["onUnknown"];
+  replay: Replay | undefined;
+  callKey: ConnectOptions["callKey"];
+  onGap: OnGap;
+  isGap: ConnectOptions["isGap"];
   log: Log;
 }
 
@@ -31,11 +39,18 @@ const clocks = [
   "deadlineMs",
   "handlerMs",
 ] as const;
-const waits = ["baseMs", "maxMs"] as const;
+const retries = ["baseMs", "maxMs", "maxReissues"] as const;
 const bounds = ["maxConcurrent", "maxQueued", "maxEventBytes", "maxBodyBytes", "maxIdBytes"] as const;
+const pending = ["events", "bytes"] as const;
+const replays = ["hints", "caller", "never"] as const;
 const known = [
   "timeouts",
   "retry",
+  "replay",
+  "callKey",
+  "onGap",
+  "isGap",
+  "onSessionLost",
   "era",
   "protocolVersions",
   "limits",
@@ -49,22 +64,34 @@ const known = [
   "capabilities",
   "onRequest",
   "onEvent",
+  "onUnknown",
 ] as const;
 
 /** Reads the address and the options of a session. Throws {@link ConfigError} for what can't be honoured. */
 export function readSettings(url: string | URL, given: ConnectOptions = {}): Settings {
   const options = group("options", given, known) as ConnectOptions;
-  const core = { ...endpoint(url), ...identity(options), ...numbers(options), ...choices(options) };
+  const { handlerMs = 30_000, ...counted } = numbers(options);
+  // The core has no part in it: it can't tell a handler from a loop, whose time is not limited.
+  const core = {
+    ...{ ...endpoint(url), ...identity(options), ...counted, handlerMs: longestWait },
+    ...choices(options),
+  };
   const callMs = options.timeouts?.callMs;
   return {
     core: () => ({ ...concurrency(core.url), ...core, seed: randomSeed(), browser: isBrowser() }),
     callMs: typeof callMs === "function" ? callMs : undefined,
     handshakeMs: core.handshakeMs ?? Math.min(30_000, core.deadlineMs ?? 30_000),
+    handlerMs,
     fetch: usableFetch(options.fetch),
     requestInit: usableInit(options.requestInit),
     headers: usableHeaders("headers", options.headers),
     onRequest: callable("onRequest", options.onRequest),
     onEvent: callable("onEvent", options.onEvent),
+    onUnknown: callable("onUnknown", options.onUnknown),
+    replay: usableReplay(options.replay),
+    callKey: callable("callKey", options.callKey),
+    onGap: core.onGap ?? "continue",
+    isGap: callable("isGap", options.isGap),
     log: new Log(object("logger", options.logger)),
   };
 }
@@ -79,6 +106,23 @@ export function readTimeouts(
   const { callMs, ...rest } = given;
   const asked = typeof callMs === "function" ? (tool === undefined ? undefined : callMs(tool)) : callMs;
   return numeric("", asked === undefined ? rest : { ...rest, callMs: asked });
+}
+
+/**
+ * `connectMs` in force for a call, in milliseconds, from the session's clocks and those of the call: where none is set it
+ * follows those that are, as in the core.
+ */
+export function connectMsOf(session: Partial<CoreConfig>, call: Partial<CallSpec>): number {
+  const set = { ...session, ...call };
+  const { recoveryMs = 120_000, deadlineMs = 240_000 } = set;
+  const callMs = set.callMs ?? Math.min(120_000, recoveryMs, deadlineMs / 2);
+  const idleMs = set.idleMs ?? Math.min(45_000, (callMs * 2) / 3);
+  return set.connectMs ?? Math.min(5_000, idleMs / 4);
+}
+
+/** What to do about a gap. */
+export function usableOnGap(value: unknown): OnGap {
+  return oneOf("onGap", value, ["continue", "reissue", "fail"]);
 }
 
 /** JSON text of an object. Throws {@link ConfigError} for what JSON can't carry. */
@@ -154,14 +198,27 @@ function identity(options: ConnectOptions): { clientInfo: string; capabilities: 
 }
 
 function numbers(options: ConnectOptions) {
-  const limits = numeric("limits.", group("limits", options.limits, bounds));
-  const retry = numeric("retry.", group("retry", options.retry, waits));
+  const { maxPending, ...rest } = group("limits", options.limits, [...bounds, "maxPending"]);
+  const { events, bytes } = numeric("limits.maxPending.", group("limits.maxPending", maxPending, pending));
+  const limits = numeric("limits.", rest);
+  const retry = numeric("retry.", group("retry", options.retry, retries));
   const timeouts = readTimeouts(options.timeouts, undefined);
   const { handlerMs } = timeouts;
   if (handlerMs !== undefined && !(handlerMs > 0 && handlerMs < Number.POSITIVE_INFINITY)) {
     throw new ConfigError("handlerMs", `handlerMs must be a finite number above 0, not ${handlerMs}`);
   }
-  return { ...timeouts, ...retry, ...limits };
+  return {
+    ...timeouts,
+    ...retry,
+    ...limits,
+    ...(events === undefined ? {} : { maxPendingEvents: whole("limits.maxPending.events", events) }),
+    ...(bytes === undefined ? {} : { maxPendingBytes: whole("limits.maxPending.bytes", bytes) }),
+  };
+}
+
+function whole(option: string, value: number): number {
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new ConfigError(option, `${option} must be a whole number of at least 1, not ${value}`);
 }
 
 function concurrency(url: string): { maxConcurrent?: number } {
@@ -185,7 +242,13 @@ function choices(options: ConnectOptions) {
   if (typeof terminate !== "boolean") {
     throw new ConfigError("terminateSessionOnClose", "terminateSessionOnClose must be true or false");
   }
+  const { replay, onGap, onSessionLost } = options;
   return {
+    ...(typeof replay === "string" ? { replay: oneOf("replay", replay, replays) } : {}),
+    ...(onGap === undefined ? {} : { onGap: usableOnGap(onGap) }),
+    ...(onSessionLost === undefined
+      ? {}
+      : { onSessionLost: oneOf("onSessionLost", onSessionLost, ["replace", "fail"]) }),
     era: oneOf("era", options.era ?? "auto", ["auto", "legacy", "resumable"]),
     full: oneOf("diagnostics", options.diagnostics ?? "redacted", ["redacted", "full"]) === "full",
     terminate,
@@ -193,8 +256,9 @@ function choices(options: ConnectOptions) {
   };
 }
 
-function oneOf(option: string, value: unknown, values: string[]): string {
-  if (typeof value === "string" && values.includes(value)) return value;
+function oneOf<const T extends string>(option: string, value: unknown, values: readonly T[]): T {
+  const found = values.find((each) => each === value);
+  if (found !== undefined) return found;
   const later = option === "era" && (value === "modern" || value === "sse");
   const why = later ? "comes with a later version" : `must be one of ${values.join(", ")}`;
   throw new ConfigError(option, `${option}: ${later ? `"${value}" ` : ""}${why}`);
@@ -215,6 +279,15 @@ function numeric<K extends string>(
 function object<T>(option: string, value: T): T {
   if (value === undefined || (typeof value === "object" && value !== null)) return value;
   throw new ConfigError(option, `${option} must be an object`);
+}
+
+function usableReplay(given: Replay | undefined): Replay | undefined {
+  if (given === undefined || typeof given === "string" || typeof given === "function") return given;
+  for (const [tool, value] of Object.entries(object("replay", given))) {
+    if (typeof value === "boolean") continue;
+    throw new ConfigError(`replay.${tool}`, `replay.${tool} must be true or false`);
+  }
+  return { ...given };
 }
 
 function callable<T>(option: string, value: T): T {

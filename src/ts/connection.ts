@@ -1,14 +1,19 @@
 import { CallRecord } from "./call.js";
-import type { Settings } from "./config.js";
-import type { EventOutput, ReadyOutput, SettleOutput } from "./driver.js";
+import { connectMsOf, type Settings } from "./config.js";
+import { Deadline } from "./deadline.js";
+import type { CoreConfig, EventOutput, ReadyOutput, SettleOutput, TokenOutput } from "./driver.js";
 import { emit } from "./emit.js";
 import { ConfigError } from "./errors.js";
 import { callEvent, failureOf, jsonRpcError, ownFailure, sessionEvent, type Why } from "./events.js";
+import { GapJudge } from "./gaps.js";
 import type { Instance } from "./instance.js";
 import { Link, type Listener, type Told } from "./link.js";
+import { noMetrics, type Uncounted } from "./metrics.js";
+import { Receipt } from "./receipt.js";
 import { ServerRequests } from "./requests.js";
-import type { Prepared } from "./spec.js";
-import type { Era, ToolCall } from "./types.js";
+import { decide, type Prepared } from "./spec.js";
+import type { CallEvent, CallInfo, Era, Metrics, OnGap, ToolCall, ToolCallFailed } from "./types.js";
+import type { Unknowns } from "./unknown.js";
 
 /** What the handshake told of the server. */
 export interface SessionInfo {
@@ -19,8 +24,26 @@ export interface SessionInfo {
   capabilities: Record<string, unknown>;
 }
 
+/** What is needed to go on with a session on another instance. */
+export type Known = Pick<CoreConfig, "sessionId" | "protocolVersion" | "greeting">;
+
+/** What a connection has of its session, and whom it tells. */
+export interface Owner {
+  readonly settings: Settings;
+  readonly clock: () => number;
+  readonly unknowns: Unknowns;
+  readonly uncounted: Uncounted;
+  /** The session stands, for the first time or again. */
+  ready(info: SessionInfo, known: Known | undefined): void;
+  /** The instance was lost before the session stood. */
+  neverReady(): void;
+}
+
 // The number of the handshake as a call. The core ends it by `ready`, or by a failure.
 const handshake = 0;
+
+// The core ends a DELETE after 2 s; it is not waited for much longer.
+const closeMs = 2_250;
 
 const closed: Why = { reason: "closed", outcome: "unknown", message: "the session was closed" };
 
@@ -31,35 +54,39 @@ const closed: Why = { reason: "closed", outcome: "unknown", message: "the sessio
 export class Connection implements Listener {
   /** Settles with the handshake: rejects as a call does. */
   readonly ready: Promise<unknown>;
+  readonly #owner: Owner;
   readonly #settings: Settings;
-  readonly #clock: () => number;
-  readonly #onReady: (info: SessionInfo) => void;
+  readonly #config: CoreConfig;
   readonly #link: Link;
   readonly #records = new Map<number, CallRecord>();
   readonly #requests: ServerRequests;
+  readonly #gaps: GapJudge;
   readonly #end: Promise<void>;
   #ended!: () => void;
+  #closeTimer: ReturnType<typeof setTimeout> | undefined;
+  #isReady = false;
   #strays = 0;
+  #metrics: Metrics | undefined;
 
-  /** Starts the handshake. Throws {@link ConfigError} where the core refuses the configuration. */
-  constructor(
-    instance: Instance,
-    settings: Settings,
-    clock: () => number,
-    onReady: (info: SessionInfo) => void,
-  ) {
+  /**
+   * Starts the handshake; with `known` the session of another connection goes on without one. Throws
+   * {@link ConfigError} where the core refuses the configuration.
+   */
+  constructor(instance: Instance, owner: Owner, known?: Known) {
+    const { settings, clock } = owner;
+    this.#owner = owner;
     this.#settings = settings;
-    this.#clock = clock;
-    this.#onReady = onReady;
+    this.#config = { ...settings.core(), ...known };
+    this.#gaps = new GapJudge(settings);
     this.#end = new Promise((resolve) => {
       this.#ended = resolve;
     });
     this.#requests = new ServerRequests(settings, (body) =>
       this.#link.run((core, handle, now) => core.answer(handle, now, body)),
     );
-    this.#link = new Link(instance, settings, clock, this);
-    this.ready = this.#register(handshake, { method: "initialize" }).handle.result;
+    this.#link = new Link(instance, { settings, config: this.#config, clock }, this);
     this.#link.run((core, handle, now) => core.connect(handle, now));
+    this.ready = this.#register(handshake, { method: "initialize" }).handle.result;
   }
 
   /** It takes no more calls: closed, lost, or the handshake failed. */
@@ -67,11 +94,15 @@ export class Connection implements Listener {
     return this.#link.isOver;
   }
 
-  /** Makes a call. Throws {@link ConfigError} where the core refuses its clocks. */
-  call({ spec, signal, headers }: Prepared): ToolCall {
+  /** Makes a call. Throws {@link ConfigError} where the core refuses its clocks, or `replay` or `callKey` fail. */
+  call(prepared: Prepared): ToolCall {
+    const nextId = () =>
+      this.#link.ask((core, handle) => core.request_id(handle, core.next_call(handle))) ?? "";
+    const spec = decide(prepared, this.#settings, nextId);
     const made = this.#link.ask((core, handle, now) => core.call(handle, now, spec));
     if (typeof made === "object") throw new ConfigError(made.option, made.message);
-    const record = this.#register(made, { ...spec, signal, headers });
+    const connectMs = connectMsOf(this.#config, spec);
+    const record = this.#register(made, { ...prepared, ...spec, connectMs });
     this.#link.run((core, handle, now) => core.drain(handle, now));
     return record.handle;
   }
@@ -84,10 +115,19 @@ export class Connection implements Listener {
     return record.handle.result;
   }
 
+  /** What the core has counted, since the beginning or the last reset. After the end, what it had counted then. */
+  metrics(reset: boolean): Metrics {
+    const told = this.#link.ask((core, handle, now) => core.metrics(handle, now, reset));
+    const metrics = told ?? this.#metrics ?? noMetrics();
+    if (reset) this.#metrics = undefined;
+    return metrics;
+  }
+
   /** Ends it. Resolves when nothing of it is left. */
   close(): Promise<void> {
     this.#link.run((core, handle, now) => core.close(handle, now));
     if (this.#link.isOver) this.#finish(closed);
+    else this.#closeTimer ??= setTimeout(() => this.#finish(closed), closeMs);
     return this.#end;
   }
 
@@ -98,41 +138,57 @@ export class Connection implements Listener {
   told({ output, message }: Told): void {
     if (output.out === "event") this.#event(output, message);
     else if (output.out === "settle") this.#settle(output, message);
+    else if (output.out === "token") this.#token(output);
     else if (output.out === "request") this.#request(message);
-    else if (output.out === "ready") this.#isReady(output, message);
+    else if (output.out === "ready") this.#stands(output, message);
     else if (output.out === "lost") this.#lost(output.text);
     else this.#finish(closed);
   }
 
-  #register(
-    call: number | undefined,
-    from: {
-      method: string;
-      tool?: string;
-      idempotent?: boolean;
-      signal?: AbortSignal | undefined;
-      headers?: HeadersInit | undefined;
-    },
-  ): CallRecord {
+  #register(call: number | undefined, from: Origin): CallRecord {
     const id =
       call === undefined ? undefined : this.#link.ask((core, handle) => core.request_id(handle, call));
     // A call that trapped the core has no number: it is kept for the outcome that the loss is about to give it.
     this.#strays += 1;
     const key = call ?? -this.#strays;
+    const requestId = id ?? `lost-${this.#strays}`;
+    const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
+    const { method, tool, signal, headers, onToken, onGap, connectMs, about } = from;
     const origin = {
-      id: id ?? `lost-${this.#strays}`,
-      method: from.method,
-      tool: from.tool,
-      idempotent: from.idempotent === true,
-      startedAt: this.#clock(),
-      signal: from.signal,
-      headers: from.headers,
+      ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
+      ...{ signal, headers, onToken, onGap, connectMs },
+      info: about && { ...about, requestId },
     };
     const record = new CallRecord(origin, () =>
       this.#link.run((core, handle, now) => core.cancel(handle, now, key)),
     );
     this.#records.set(key, record);
+    if (call !== undefined) this.#guard(call, record);
     return record;
+  }
+
+  /** Arms the second deadline of a call; one that has ended already has none. */
+  #guard(call: number, record: CallRecord): void {
+    const deadlineMs = this.#link.ask((core, handle) => core.deadline_ms(handle, call));
+    if (deadlineMs === undefined || Number.isNaN(deadlineMs)) return;
+    const times = { deadlineMs, connectMs: record.origin.connectMs ?? connectMsOf(this.#config, {}) };
+    record.guard(new Deadline(this.#owner.clock, times, () => this.#expire(call, record, deadlineMs)));
+  }
+
+  /** The second deadline of a call: the core should have ended it, and hangs. */
+  #expire(call: number, record: CallRecord, deadlineMs: number): void {
+    this.#records.delete(call);
+    const message = `no outcome within deadlineMs (${deadlineMs} ms), not even from landfall's core`;
+    this.#fail(record, { reason: "deadline_exceeded", outcome: "unknown", message });
+    this.#link.abortCall(call);
+    this.#link.run((core, handle, now) => core.cancel(handle, now, call));
+    if (call === handshake) {
+      this.#finish({
+        reason: "deadline_exceeded",
+        outcome: "not_sent",
+        message: `the handshake: ${message}`,
+      });
+    }
   }
 
   #request(message: unknown): void {
@@ -141,9 +197,11 @@ export class Connection implements Listener {
   }
 
   #event(output: EventOutput, message: unknown): void {
-    if (output.type === "message" || output.type === "progress") {
+    const isMessage = output.type === "message" || output.type === "progress";
+    if (isMessage) {
       if (!isObject(message)) {
         this.#unparsed();
+        this.#report(output, false);
         return;
       }
       this.#requests.hear(message);
@@ -154,9 +212,53 @@ export class Connection implements Listener {
     }
     const record = this.#records.get(output.call);
     if (record === undefined) return;
+    if (isMessage && this.#gaps.finds(record, (message as { params?: unknown }).params, output.seam === true))
+      this.#gap(output.call, record, output.at);
+    if (record.isSettled) return;
     const event = callEvent(output, record.origin.id, message);
+    const receipt =
+      output.key === undefined ? undefined : new Receipt(record, (ok) => this.#report(output, ok));
+    record.event(event, receipt);
+    emit(this.#settings, event, receipt);
+    receipt?.done(true);
+  }
+
+  /** Tells the core whether an event was handled, where it still wants to know. */
+  #report({ call, key }: EventOutput, ok: boolean): void {
+    if (call !== undefined && key !== undefined && this.#records.has(call)) this.#link.report(call, key, ok);
+  }
+
+  /** Reports the events whose handler failed before this outcome, which came in the same bytes, was told. */
+  #skip(call: number, record: CallRecord, at: number): void {
+    for (let left = this.#link.dropReports(call); left > 0; left -= 1) {
+      this.#owner.uncounted.skip();
+      this.#tell(record, { type: "event_skipped", at, requestId: record.origin.id });
+    }
+  }
+
+  #tell(record: CallRecord, event: CallEvent): void {
     record.event(event);
     emit(this.#settings, event);
+  }
+
+  /** The application found a gap. The core deals with it, unless the answer came in the same bytes. */
+  #gap(call: number, record: CallRecord, at: number): void {
+    const isDealtWith = this.#link.interject((core, handle, now) => core.gap(handle, now, call));
+    if (isDealtWith || this.#link.isOver) return;
+    const { id: requestId, onGap = this.#settings.onGap } = record.origin;
+    this.#tell(record, { type: "gap", at, requestId, kind: "missing", certain: true });
+    if (onGap === "continue") return;
+    this.#records.delete(call);
+    const message = "events are missing where the stream was resumed, says the option isGap";
+    this.#fail(record, { reason: "gap", outcome: "unknown", message });
+  }
+
+  #token({ call, token }: TokenOutput): void {
+    try {
+      this.#records.get(call)?.origin.onToken?.(token);
+    } catch (thrown) {
+      this.#settings.log.threw("onresumptiontoken", thrown);
+    }
   }
 
   /** The engine could not parse what the core had found well-formed. */
@@ -164,8 +266,12 @@ export class Connection implements Listener {
     this.#settings.log.write("error", "a message is nested too deep to be parsed, and is left out");
   }
 
-  #isReady(output: ReadyOutput, message: unknown): void {
-    this.#onReady(infoOf(output, message));
+  #stands(output: ReadyOutput, message: unknown): void {
+    this.#isReady = true;
+    const { protocolVersion, sessionId } = output;
+    const session = sessionId === undefined ? {} : { sessionId };
+    const known = isObject(message) && { protocolVersion, greeting: JSON.stringify(message), ...session };
+    this.#owner.ready(infoOf(output, message), known || undefined);
     this.#records.get(handshake)?.accept();
     this.#records.delete(handshake);
   }
@@ -174,16 +280,10 @@ export class Connection implements Listener {
     const record = this.#records.get(output.call);
     if (record === undefined) return;
     this.#records.delete(output.call);
-    const { id: requestId } = record.origin;
-    if (output.type === "accepted") {
-      record.accept();
-    } else if (output.type === "tool_call_failed") {
-      const event = failureOf(output, requestId);
-      record.fail(event);
-      emit(this.#settings, event);
-    } else {
-      this.#answered(record, output, message);
-    }
+    this.#skip(output.call, record, output.at);
+    if (output.type === "accepted") record.accept();
+    else if (output.type === "tool_call_failed") this.#failed(record, failureOf(output, record.origin.id));
+    else this.#answered(record, output, message);
     if (output.call === handshake) this.#handshakeFailed(output);
   }
 
@@ -201,26 +301,35 @@ export class Connection implements Listener {
       this.#fail(record, { reason: "malformed_response", outcome: "unknown", message: text });
       return;
     }
-    const about = { type: "result", at: output.at, requestId: record.origin.id } as const;
-    if ("error" in message) {
-      const error = jsonRpcError(message.error);
-      record.refuse({ ...about, error }, error, output.httpStatus);
-      emit(this.#settings, { ...about, error });
-    } else {
-      const { result } = message;
-      record.succeed({ ...about, result }, result);
-      emit(this.#settings, { ...about, result });
+    if (!("error" in message)) {
+      this.#succeed(record, output.at, message.result);
+      return;
     }
+    const error = jsonRpcError(message.error);
+    const event = { type: "result", at: output.at, requestId: record.origin.id, error } as const;
+    record.refuse(event, error, output.httpStatus);
+    emit(this.#settings, event);
+  }
+
+  #succeed(record: CallRecord, at: number, result: unknown): void {
+    const event = { type: "result", at, requestId: record.origin.id, result } as const;
+    record.succeed(event, result);
+    emit(this.#settings, event);
   }
 
   #lost(text: string): void {
     const message = `landfall's core failed and was replaced: ${text}`;
+    const why: Why = { reason: "internal_error", outcome: "unknown", message };
     this.#settings.log.write("error", message);
-    this.#finish({ reason: "internal_error", outcome: "unknown", message });
+    if (!this.#isReady) this.#owner.neverReady();
+    for (const { origin } of this.#records.values()) if (origin.info) this.#owner.uncounted.count(why);
+    this.#finish(why);
   }
 
   /** The end: what is still pending gets its outcome, and nothing runs any more. */
   #finish(why: Why): void {
+    clearTimeout(this.#closeTimer);
+    this.#metrics = this.#link.ask((core, handle, now) => core.metrics(handle, now, false)) ?? this.#metrics;
     this.#link.destroy();
     this.#requests.abortAll();
     const pending = [...this.#records.values()];
@@ -230,10 +339,43 @@ export class Connection implements Listener {
   }
 
   #fail(record: CallRecord, why: Why): void {
-    const event = ownFailure(record, this.#clock(), why);
-    record.fail(event);
-    emit(this.#settings, event);
+    this.#failed(record, ownFailure(record, this.#owner.clock(), why));
   }
+
+  /** A call failed. What became of it the application may know, where nobody else does. */
+  #failed(record: CallRecord, event: ToolCallFailed): void {
+    const { info, connectMs } = record.origin;
+    const tell = () => {
+      record.fail(event);
+      emit(this.#settings, event);
+    };
+    const isUnknown =
+      event.outcome === "unknown" && event.reason !== "cancelled" && event.reason !== "closed";
+    if (!isUnknown || record.isCancelled || info === undefined || connectMs === undefined) {
+      tell();
+      return;
+    }
+    const stop = this.#owner.unknowns.ask(info, 3 * connectMs, (result) => {
+      if (result === undefined) tell();
+      else this.#succeed(record, this.#owner.clock(), result);
+    });
+    if (stop === undefined) tell();
+    else record.ask(stop);
+  }
+}
+
+/** What a call was made with. */
+interface Origin {
+  method: string;
+  tool?: string;
+  idempotent?: boolean;
+  replay?: boolean;
+  about?: Omit<CallInfo, "requestId">;
+  signal?: AbortSignal | undefined;
+  headers?: HeadersInit | undefined;
+  onToken?: ((token: string) => void) | undefined;
+  onGap?: OnGap;
+  connectMs?: number;
 }
 
 function infoOf(output: ReadyOutput, message: unknown): SessionInfo {

@@ -1,7 +1,7 @@
 // The boundary with the driver in Rust. `now` is always epoch milliseconds from a clock that never goes back.
 // Exports report failures as values: whatever is thrown out of one means that the instance is lost.
 
-import type { CallDiagnostics, Era, FailureReason, Outcome } from "./types.js";
+import type { CallDiagnostics, Era, FailureReason, Metrics, OnGap, Outcome } from "./types.js";
 
 /** What the driver asks of the wrapper, one object per handle. None of it may throw. */
 export interface Host {
@@ -35,6 +35,13 @@ export interface CoreConfig {
   handlerMs?: number;
   baseMs?: number;
   maxMs?: number;
+  maxReissues?: number;
+  /** `replay`, where it is the same for all calls. */
+  replay?: "hints" | "caller" | "never";
+  onSessionLost?: "replace" | "fail";
+  onGap?: OnGap;
+  maxPendingEvents?: number;
+  maxPendingBytes?: number;
   maxConcurrent?: number;
   maxQueued?: number;
   maxEventBytes?: number;
@@ -44,6 +51,11 @@ export interface CoreConfig {
   terminate: boolean;
   /** `diagnostics: "full"`. */
   full: boolean;
+  /** With `protocolVersion` and `greeting`: a session to go on with, as the last `ready` told of it. */
+  sessionId?: string;
+  protocolVersion?: string;
+  /** JSON text of the last response to `initialize`. The core is then ready as soon as it is connected. */
+  greeting?: string;
 }
 
 /** One request to make. */
@@ -57,6 +69,15 @@ export interface CallSpec {
   /** Ask for progress: the request id becomes the progress token. */
   progress: boolean;
   idempotent?: boolean;
+  /** What `replay` decided for this call; absent where the core is to decide. */
+  replay?: boolean;
+  onGap?: OnGap;
+  /** The call starts by resuming a stream at this cursor. */
+  resumptionToken?: string;
+  /** Tell each committed cursor by a `token`. */
+  tokens?: boolean;
+  /** Messages and progress carry a `key`, by which it is told whether they were handled. */
+  handled?: boolean;
   connectMs?: number;
   firstByteMs?: number;
   idleMs?: number;
@@ -86,6 +107,10 @@ export interface EventOutput {
   type: string;
   /** For `message` and `progress`: the index of the notification. */
   message?: unknown;
+  /** By which `handled` is to be told of it. */
+  key?: number;
+  /** The first message or progress after a resume. */
+  seam?: boolean;
   [field: string]: unknown;
 }
 
@@ -110,7 +135,7 @@ export type SettleOutput =
   | { out: "settle"; call: number; at: number; type: "accepted" }
   | FailureOutput;
 
-/** The handshake is done; `message` is the response to it. */
+/** The handshake is done, again where the session was replaced; `message` is the response to it. */
 export interface ReadyOutput {
   out: "ready";
   era: Era;
@@ -127,9 +152,17 @@ export interface RequestOutput {
   message: number;
 }
 
+/** A call's cursor moved. */
+export interface TokenOutput {
+  out: "token";
+  call: number;
+  token: string;
+}
+
 /** Everything the core tells or asks. */
 export type CoreOutput =
   | EventOutput
+  | TokenOutput
   | SettleOutput
   | RequestOutput
   | ReadyOutput
@@ -142,10 +175,19 @@ export interface Core {
   create(host: Host, config: CoreConfig, now: number): number | Refusal;
   connect(handle: number, now: number): Batch | undefined;
   call(handle: number, now: number, spec: CallSpec): number | Refusal;
+  /** The number that the next `call` will get. */
+  next_call(handle: number): number;
   request_id(handle: number, call: number): string;
+  /** The deadline in force for a call that has not ended, in milliseconds; NaN for any other. */
+  deadline_ms(handle: number, call: number): number;
   notify(handle: number, now: number, method: string, params: string): number;
   answer(handle: number, now: number, body: string): Batch | undefined;
   cancel(handle: number, now: number, call: number): Batch | undefined;
+  /** Tells once whether the event of that key was handled. An unknown key is ignored. */
+  handled(handle: number, now: number, call: number, key: number, ok: boolean): Batch | undefined;
+  /** Tells that the application found a gap. Gives nothing where the call has ended. */
+  gap(handle: number, now: number, call: number): Batch | undefined;
+  metrics(handle: number, now: number, reset: boolean): Metrics;
   close(handle: number, now: number): Batch | undefined;
   push(handle: number, now: number, exchange: number, bytes: Uint8Array): Batch | undefined;
   end(handle: number, now: number, exchange: number): Batch | undefined;

@@ -1,15 +1,35 @@
 import type { Settings } from "./config.js";
+import type { Receipt } from "./receipt.js";
 import type { CallEvent, SessionEvent } from "./types.js";
 
-/** Hands an event to the logger and to `onEvent`. Never called inside an export; what they throw harms nothing. */
-export function emit(settings: Pick<Settings, "log" | "onEvent">, event: CallEvent | SessionEvent): void {
-  const { log, onEvent } = settings;
+/**
+ * Hands an event to the logger and to `onEvent`. Never called inside an export; what they throw harms nothing. With a
+ * receipt, `onEvent` is a holder of it, for `handlerMs` at most.
+ */
+export function emit(
+  settings: Pick<Settings, "log" | "onEvent" | "handlerMs">,
+  event: CallEvent | SessionEvent,
+  receipt?: Receipt,
+): void {
+  const { log, onEvent, handlerMs } = settings;
   log.event(event);
   if (onEvent === undefined) return;
+  receipt?.share();
+  const failed = (thrown: unknown) => {
+    log.threw("onEvent", thrown);
+    receipt?.done(false);
+  };
   try {
     const handled = onEvent(event);
-    if (handled !== undefined) Promise.resolve(handled).catch((thrown) => log.threw("onEvent", thrown));
+    if (handled === undefined) {
+      receipt?.done(true);
+      return;
+    }
+    const late = () => failed(new Error(`it did not settle within handlerMs (${handlerMs} ms)`));
+    const stop = receipt?.timers.after(handlerMs, late);
+    const settled = Promise.resolve(handled).finally(stop);
+    settled.then(() => receipt?.done(true), failed);
   } catch (thrown) {
-    log.threw("onEvent", thrown);
+    failed(thrown);
   }
 }

@@ -4,14 +4,11 @@ import type {
   CallEvent,
   FailureReason,
   JsonRpcError,
+  JsonRpcNotification,
   Outcome,
   SessionEvent,
   ToolCallFailed,
 } from "./types.js";
-
-interface Parsed {
-  params?: { [name: string]: unknown };
-}
 
 /** Why a call failed, where the wrapper says so itself. */
 export interface Why {
@@ -22,22 +19,25 @@ export interface Why {
 
 /** The public event of a call. A malformed progress is what it is, a message. */
 export function callEvent(output: EventOutput, requestId: string, message: unknown): CallEvent {
-  const { out: _out, call: _call, message: _index, ...fields } = output;
-  if (output.type === "progress") {
-    const { progress, total, message: text } = (message as Parsed | undefined)?.params ?? {};
-    if (typeof progress !== "number") return { ...fields, type: "message", requestId, message } as CallEvent;
-    return {
-      at: output.at,
-      requestId,
-      type: "progress",
-      progress,
-      ...(typeof total === "number" ? { total } : {}),
-      ...(typeof text === "string" ? { message: text } : {}),
-    };
-  }
-  if (output.type === "message") return { ...fields, requestId, message } as CallEvent;
-  if (output.message === undefined) return { ...fields, requestId } as CallEvent;
-  return { ...fields, requestId, message: output.message } as CallEvent;
+  const { at, type } = output;
+  // The two that come by the thousand are written out: taking members away from an object is slow.
+  if (type === "progress") return progressEvent(at, requestId, message as JsonRpcNotification);
+  if (type === "message") return { at, type, requestId, message: message as JsonRpcNotification };
+  const { out: _out, call: _call, ...fields } = output;
+  return { ...fields, requestId } as CallEvent;
+}
+
+function progressEvent(at: number, requestId: string, notification: JsonRpcNotification): CallEvent {
+  const { progress, total, message } = notification.params ?? {};
+  if (typeof progress !== "number") return { at, type: "message", requestId, message: notification };
+  return {
+    at,
+    requestId,
+    type: "progress",
+    progress,
+    ...(typeof total === "number" ? { total } : {}),
+    ...(typeof message === "string" ? { message } : {}),
+  };
 }
 
 /** The public event of a session. */
@@ -54,7 +54,7 @@ export function failureOf(output: FailureOutput, requestId: string): ToolCallFai
 
 /** A failure that the wrapper states itself, since no core can: from what it knows of the call. */
 export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFailed {
-  const { id, method, tool, idempotent } = record.origin;
+  const { id, method, tool, isSafe } = record.origin;
   return {
     type: "tool_call_failed",
     at,
@@ -63,7 +63,7 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
     ...(tool === undefined ? {} : { tool }),
     reason: why.reason,
     outcome: why.outcome,
-    retrySafe: why.outcome !== "unknown" || idempotent,
+    retrySafe: why.outcome !== "unknown" || isSafe,
     message: why.message,
     diagnostics: record.diagnostics(at),
   };

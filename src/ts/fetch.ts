@@ -12,6 +12,7 @@ export interface ExchangeSink {
 
 interface Exchange {
   readonly controller: AbortController;
+  readonly call: number | undefined;
   pump?: BodyPump;
 }
 
@@ -38,15 +39,17 @@ export class Exchanges {
 
   /**
    * Starts a request in a microtask of its own: a `fetch` of the user's never runs inside an export. Resolves with the
-   * head; the body is read when {@link read} says so. `callHeaders` is asked in that microtask.
+   * head; the body is read when {@link read} says so. `callHeaders` is asked in that microtask. `call` is the call that
+   * it is for, where it is for one.
    */
   open(
     exchange: number,
     url: string,
     init: RequestInit,
     callHeaders: () => HeadersInit | undefined,
+    call?: number,
   ): Promise<Response> {
-    const entry: Exchange = { controller: new AbortController() };
+    const entry: Exchange = { controller: new AbortController(), call };
     this.#open.set(exchange, entry);
     const { signal } = entry.controller;
     return observed(
@@ -91,6 +94,11 @@ export class Exchanges {
     entry.pump?.stop();
     // The reason may reach a proxy or a fetch of the user's, so it is the same for all.
     entry.controller.abort(new DOMException("landfall ended this exchange", "AbortError"));
+  }
+
+  /** Ends those of one call. */
+  abortCall(call: number): void {
+    for (const [exchange, entry] of [...this.#open]) if (entry.call === call) this.abort(exchange);
   }
 
   /** Ends all, at the end of a session. */

@@ -1,5 +1,5 @@
 import type { Settings } from "./config.js";
-import type { Batch, Core, CoreOutput, Host, Refusal } from "./driver.js";
+import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./driver.js";
 import { ConfigError } from "./errors.js";
 import { Exchanges } from "./fetch.js";
 import type { Instance, Seat } from "./instance.js";
@@ -17,6 +17,14 @@ export interface Listener {
   headersOf(call: number): HeadersInit | undefined;
 }
 
+/** What a link is made from. */
+export interface LinkSetup {
+  settings: Settings;
+  /** The configuration of the core, made from the settings. */
+  config: CoreConfig;
+  clock: () => number;
+}
+
 /**
  * One handle in an instance with its exchanges: every way in and out of the core passes here. What the core asks of the
  * network is done at once; what it tells is queued and handed on in order, after the export has returned.
@@ -28,12 +36,13 @@ export class Link {
   readonly #exchanges: Exchanges;
   readonly #seat: Seat;
   readonly #queue: Told[] = [];
+  #reports: { call: number; key: number; ok: boolean }[] = [];
   #handle = -1;
   #over = false;
   #telling = false;
 
   /** Takes a seat in the instance. Throws {@link ConfigError} where the core refuses the configuration. */
-  constructor(instance: Instance, settings: Settings, clock: () => number, listener: Listener) {
+  constructor(instance: Instance, { settings, config, clock }: LinkSetup, listener: Listener) {
     this.#instance = instance;
     this.#clock = clock;
     this.#listener = listener;
@@ -45,7 +54,7 @@ export class Link {
     });
     this.#seat = { lost: (text) => this.#lost(text) };
     instance.join(this.#seat);
-    const made = instance.enter((core) => core.create(this.#host(), settings.core(), clock()));
+    const made = instance.enter((core) => core.create(this.#host(), config, clock()));
     if (typeof made === "number") this.#handle = made;
     else if (made !== undefined) this.#refused(made);
   }
@@ -72,11 +81,44 @@ export class Link {
     return this.#instance.enter((core) => use(core, this.#handle, this.#clock()));
   }
 
+  /**
+   * Runs an export in the middle of telling: what it tells is told before it returns, ahead of what waits. False where it
+   * has nothing to tell.
+   */
+  interject(use: (core: Core, handle: number, now: number) => Batch | undefined): boolean {
+    const batch = this.ask(use);
+    if (batch === undefined) return false;
+    const rest = this.#queue.splice(0);
+    this.#take(batch);
+    this.#tellQueue();
+    this.#queue.push(...rest);
+    return true;
+  }
+
+  /** Reports whether an event was handled; while something is told, after all of that. */
+  report(call: number, key: number, ok: boolean): void {
+    if (this.#telling) this.#reports.push({ call, key, ok });
+    else this.run((core, handle, now) => core.handled(handle, now, call, key, ok));
+  }
+
+  /** Gives up the reports of a call that has ended in the core; how many of them were failures. */
+  dropReports(call: number): number {
+    const dropped = this.#reports.filter((each) => each.call === call);
+    this.#reports = this.#reports.filter((each) => each.call !== call);
+    return dropped.filter(({ ok }) => !ok).length;
+  }
+
+  /** Aborts the exchanges of one call, without the core. */
+  abortCall(call: number): void {
+    this.#exchanges.abortCall(call);
+  }
+
   /** Ends it: exchanges are aborted, the handle is destroyed, nothing more is told. Never from inside an export. */
   destroy(): void {
     if (this.#over) return;
     this.#over = true;
     this.#queue.length = 0;
+    this.#reports.length = 0;
     this.#exchanges.abortAll();
     this.#instance.leave(this.#seat);
     this.#instance.enter((core) => core.destroy(this.#handle));
@@ -94,7 +136,7 @@ export class Link {
     return {
       open: (exchange, url, init, call) => {
         const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
-        return this.#exchanges.open(exchange, url, init, headers);
+        return this.#exchanges.open(exchange, url, init, headers, call);
       },
       schedule: () => queueMicrotask(() => this.#enter((core, handle, now) => core.poll(handle, now))),
       panicked: (text) => this.#instance.panicked(text),
@@ -126,16 +168,26 @@ export class Link {
     }
   }
 
-  /** Hands the queue on. A listener that calls back in adds to it and does not start a second round. */
+  /** Hands the queue on, then the reports. A listener that calls back in adds to them and starts no second round. */
   #tell(): void {
     if (this.#telling) return;
     this.#telling = true;
     try {
-      for (let told = this.#queue.shift(); told !== undefined; told = this.#queue.shift())
-        this.#listener.told(told);
+      do {
+        this.#tellQueue();
+        for (const { call, key, ok } of this.#reports.splice(0)) {
+          const batch = this.ask((core, handle, now) => core.handled(handle, now, call, key, ok));
+          if (batch !== undefined) this.#take(batch);
+        }
+      } while (this.#queue.length > 0);
     } finally {
       this.#telling = false;
     }
+  }
+
+  #tellQueue(): void {
+    for (let told = this.#queue.shift(); told !== undefined; told = this.#queue.shift())
+      this.#listener.told(told);
   }
 }
 

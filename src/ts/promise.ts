@@ -15,8 +15,8 @@ export function ignored(start: () => unknown): void {
   }
 }
 
-/** The longest wait that `setTimeout` takes; a longer one would fire at once. */
-const longest = 2 ** 31 - 1;
+/** The longest wait that `setTimeout` takes, in milliseconds; a longer one would fire at once. */
+export const longestWait = 2 ** 31 - 1;
 
 /**
  * What `start` gives, or a rejection with `late()` after `ms`, or with the signal's reason. The timer outlives neither the
@@ -44,7 +44,7 @@ export function within<T>(
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => reject(late()), Math.min(ms, longest));
+    const timer = setTimeout(() => reject(late()), Math.min(ms, longestWait));
     signal?.addEventListener("abort", onAbort, { once: true });
     Promise.resolve(given)
       .finally(() => {

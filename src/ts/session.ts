@@ -1,14 +1,16 @@
 import { createClock } from "./clock.js";
-import type { Settings } from "./config.js";
-import { Connection, type SessionInfo } from "./connection.js";
+import { group, type Settings } from "./config.js";
+import { Connection, type Known, type Owner, type SessionInfo } from "./connection.js";
 import { emit } from "./emit.js";
 import { ConfigError, textOf } from "./errors.js";
 import type { Why } from "./events.js";
 import type { Instances } from "./instance.js";
+import { noMetrics, Uncounted } from "./metrics.js";
 import { listAllTools, type Tool } from "./paging.js";
 import { observed, within } from "./promise.js";
-import { checkedMethod, notificationParams, prepare } from "./spec.js";
-import type { CallOptions, Era, Session, ToolCall } from "./types.js";
+import { checkedMethod, notificationParams, prepare, type Wanted } from "./spec.js";
+import type { CallOptions, Era, Metrics, Session, ToolCall } from "./types.js";
+import { Unknowns } from "./unknown.js";
 import { unsent } from "./unsent.js";
 
 const aborted: Why = {
@@ -22,7 +24,10 @@ const closedBefore: Why = {
   message: "the session was closed before this call",
 };
 
-/** A session over its connections: the next call after a trap, or after a handshake that failed, opens a new one. */
+/**
+ * A session over its connections: the next call after a trap opens a new one, which goes on with the server's session
+ * without another handshake.
+ */
 export class StandAloneSession implements Session {
   era: Era = "legacy";
   protocolVersion = "";
@@ -32,14 +37,25 @@ export class StandAloneSession implements Session {
   declare [Symbol.asyncDispose]?: () => Promise<void>;
   readonly #instances: Instances;
   readonly #settings: Settings;
-  readonly #clock = createClock();
+  readonly #owner: Owner;
   #connection: Connection | undefined;
+  #known: Known | undefined;
   #closing: Promise<void> | undefined;
   #unsent = 0;
 
   constructor(instances: Instances, settings: Settings) {
     this.#instances = instances;
     this.#settings = settings;
+    this.#owner = {
+      settings,
+      clock: createClock(),
+      unknowns: new Unknowns(settings),
+      uncounted: new Uncounted(),
+      ready: (info, known) => this.#stands(info, known),
+      neverReady: () => {
+        this.#known = undefined;
+      },
+    };
     // Some engines have no Symbol.asyncDispose: the member would be called "undefined".
     if (typeof Symbol.asyncDispose === "symbol") {
       Object.defineProperty(this, Symbol.asyncDispose, { value: () => this.close() });
@@ -72,7 +88,7 @@ export class StandAloneSession implements Session {
   }
 
   request(method: string, params: Record<string, unknown> = {}, options?: CallOptions): ToolCall {
-    return this.#request(method, params, options, true);
+    return this.#request({ method, params, options, isPage: false });
   }
 
   notify(method: string, params?: Record<string, unknown>): Promise<void> {
@@ -80,29 +96,49 @@ export class StandAloneSession implements Session {
   }
 
   listTools(options?: CallOptions): Promise<Tool[]> {
-    const page = (params: Record<string, unknown>) => this.#request("tools/list", params, options, false);
+    const page = (params: Record<string, unknown>) =>
+      this.#request({ method: "tools/list", params, options, isPage: true });
     const broken = (why: Why) => this.#unsentCall("tools/list", undefined, why);
     return observed(listAllTools(page, broken));
   }
 
+  metrics(options?: { reset?: boolean }): Metrics {
+    const { reset = false } = group("options", options, ["reset"]);
+    if (typeof reset !== "boolean") throw new ConfigError("reset", "reset must be true or false");
+    const counted = this.#connection?.metrics(reset) ?? noMetrics();
+    return this.#owner.uncounted.addTo(counted, reset);
+  }
+
   close(): Promise<void> {
-    this.#closing ??= this.#connection?.close() ?? Promise.resolve();
+    this.#closing ??= this.#close();
     return this.#closing;
   }
 
-  #request(
-    method: string,
-    params: Record<string, unknown>,
-    options: CallOptions | undefined,
-    progress: boolean,
-  ): ToolCall {
-    const prepared = prepare({ method, params, options, progress }, this.#settings);
-    if (prepared.signal?.aborted === true && this.#closing === undefined) {
-      return this.#unsentCall(method, prepared.spec.tool, aborted, prepared.signal.reason);
+  #close(): Promise<void> {
+    this.#owner.unknowns.stop();
+    const closing = this.#connection?.close() ?? Promise.resolve();
+    if (this.#connection?.isOver !== true || this.#known?.sessionId === undefined) return closing;
+    // A trap took the core that had to end the server's session: another one does.
+    try {
+      return this.#live().close();
+    } catch (thrown) {
+      this.#settings.log.write("warn", `the server's session can't be ended: ${textOf(thrown)}`);
+      return closing;
     }
+  }
+
+  #request(wanted: Wanted): ToolCall {
+    const { method } = wanted;
+    const prepared = prepare(wanted, this.#settings);
+    const fail = (why: Why, cause: unknown) => {
+      this.#owner.uncounted.count(why);
+      return this.#unsentCall(method, prepared.spec.tool, why, cause);
+    };
+    const { signal } = prepared;
+    if (signal?.aborted === true && this.#closing === undefined) return fail(aborted, signal.reason);
     const connection = this.#usable();
     if (connection instanceof Connection) return connection.call(prepared);
-    return this.#unsentCall(method, prepared.spec.tool, connection.why, connection.cause);
+    return fail(connection.why, connection.cause);
   }
 
   async #notify(method: string, params: Record<string, unknown> | undefined): Promise<void> {
@@ -124,14 +160,24 @@ export class StandAloneSession implements Session {
   }
 
   #live(): Connection {
-    if (this.#connection === undefined || this.#connection.isOver) {
-      const instance = this.#instances.acquire();
-      this.#connection = new Connection(instance, this.#settings, this.#clock, (info) => this.#inform(info));
-    }
+    if (this.#connection === undefined || this.#connection.isOver) this.#connection = this.#open();
     return this.#connection;
   }
 
-  #inform(info: SessionInfo): void {
+  #open(): Connection {
+    const open = () => new Connection(this.#instances.acquire(), this.#owner, this.#known);
+    try {
+      return open();
+    } catch (thrown) {
+      // A core that refuses to go on with this session may still make another.
+      if (!(thrown instanceof ConfigError) || this.#known === undefined) throw thrown;
+      this.#known = undefined;
+      return open();
+    }
+  }
+
+  #stands(info: SessionInfo, known: Known | undefined): void {
+    this.#known = known;
     // Not all servers give these, and a new handshake may bring fewer.
     delete this.sessionId;
     delete this.serverInfo;
@@ -140,7 +186,7 @@ export class StandAloneSession implements Session {
 
   #unsentCall(method: string, tool: string | undefined, why: Why, cause?: unknown): ToolCall {
     this.#unsent += 1;
-    const call = { id: `unsent-${this.#unsent}`, method, tool, at: this.#clock() };
+    const call = { id: `unsent-${this.#unsent}`, method, tool, at: this.#owner.clock() };
     const { handle, event } = unsent(call, why, cause);
     // After close() there is no callback.
     if (this.#closing === undefined) queueMicrotask(() => emit(this.#settings, event));

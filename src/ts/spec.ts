@@ -1,30 +1,37 @@
-import { group, jsonObject, readTimeouts, type Settings, usableHeaders } from "./config.js";
+import { group, jsonObject, readTimeouts, type Settings, usableHeaders, usableOnGap } from "./config.js";
 import type { CallSpec } from "./driver.js";
-import { ConfigError } from "./errors.js";
-import type { CallOptions } from "./types.js";
+import { ConfigError, textOf } from "./errors.js";
+import type { CallInfo, CallOptions } from "./types.js";
 
 const callClocks = ["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const;
 const known = ["timeouts", "idempotent", "signal", "headers"] as const;
+const ofOneStream = ["onGap", "resumptionToken", "onresumptiontoken"] as const;
+const callKeyMember = "landfall/call-key";
 
 /** A request as the core takes it, and what of its options stays with the wrapper. */
 export interface Prepared {
   spec: CallSpec;
+  /** What the user's callbacks are told of it, once it has an id. */
+  about: Omit<CallInfo, "requestId">;
   signal: AbortSignal | undefined;
   headers: HeadersInit | undefined;
+  onToken: ((token: string) => void) | undefined;
 }
 
-/** A request to prepare; `progress` asks the server for progress notifications. */
+/** A request to prepare. */
 export interface Wanted {
   method: string;
   params: Record<string, unknown>;
   options: CallOptions | undefined;
-  progress: boolean;
+  /** One of several requests behind one function: it asks for no progress, and is no stream to be taken up again. */
+  isPage: boolean;
 }
 
 /** Checks a request and writes its JSON. Throws {@link ConfigError}; nothing has happened then. */
 export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Prepared {
-  const { method, progress } = wanted;
-  const options = group("options", wanted.options, known) as CallOptions;
+  const { method, isPage } = wanted;
+  const names = isPage ? known : [...known, ...ofOneStream];
+  const options = group("options", wanted.options, names) as CallOptions;
   const { params, meta } = split(wanted.params);
   const name = method === "tools/call" ? wanted.params.name : undefined;
   const tool = typeof name === "string" ? { tool: name } : {};
@@ -35,19 +42,58 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
   if (idempotent !== undefined && typeof idempotent !== "boolean") {
     throw new ConfigError("idempotent", "idempotent must be true or false");
   }
+  const { arguments: args } = wanted.params;
   return {
     spec: {
       method: checkedMethod(method),
       params,
       meta,
-      progress,
+      progress: !isPage,
+      handled: true,
       ...tool,
       ...(idempotent === undefined ? {} : { idempotent }),
+      ...stream(options),
       ...clocks(options, tool.tool, settings),
     },
+    about: { method, ...tool, ...(args === undefined ? {} : { arguments: args }) },
     signal,
     headers: usableHeaders("headers", options.headers),
+    onToken: options.onresumptiontoken,
   };
+}
+
+/**
+ * What the session's `replay` and `callKey` say of one call. `requestId` is asked only for what needs it. Throws
+ * {@link ConfigError}: no call was made then.
+ */
+export function decide(
+  { spec, about }: Prepared,
+  { replay, callKey }: Pick<Settings, "replay" | "callKey">,
+  requestId: () => string,
+): CallSpec {
+  const decided = { ...spec };
+  if (typeof replay === "function") {
+    const given = asked("replay", () => replay({ ...about, requestId: requestId() }));
+    if (typeof given !== "boolean") throw new ConfigError("replay", "replay must give true or false");
+    decided.replay = given;
+  } else if (typeof replay === "object" && about.tool !== undefined && Object.hasOwn(replay, about.tool)) {
+    decided.replay = replay[about.tool] === true;
+  }
+  if (callKey !== undefined) {
+    const key = asked("callKey", () => callKey({ ...about, requestId: requestId() }));
+    if (typeof key !== "string") throw new ConfigError("callKey", "callKey must give a string");
+    // What the caller put there himself says more.
+    decided.meta = JSON.stringify({ [callKeyMember]: key, ...JSON.parse(spec.meta) });
+  }
+  return decided;
+}
+
+function asked<T>(option: string, ask: () => T): T {
+  try {
+    return ask();
+  } catch (cause) {
+    throw new ConfigError(option, `${option} threw: ${textOf(cause)}`, { cause });
+  }
 }
 
 /** The JSON text of a notification's params, empty where there are none. */
@@ -62,6 +108,21 @@ export function checkedMethod(method: string): string {
     throw new ConfigError("method", `method ${method} is sent by landfall itself`);
   }
   return method;
+}
+
+/** What concerns the one stream of a call. */
+function stream({ onGap, resumptionToken, onresumptiontoken }: CallOptions) {
+  if (resumptionToken !== undefined && (typeof resumptionToken !== "string" || resumptionToken === "")) {
+    throw new ConfigError("resumptionToken", "resumptionToken must be a string that is not empty");
+  }
+  if (onresumptiontoken !== undefined && typeof onresumptiontoken !== "function") {
+    throw new ConfigError("onresumptiontoken", "onresumptiontoken must be a function");
+  }
+  return {
+    ...(onGap === undefined ? {} : { onGap: usableOnGap(onGap) }),
+    ...(resumptionToken === undefined ? {} : { resumptionToken }),
+    ...(onresumptiontoken === undefined ? {} : { tokens: true }),
+  };
 }
 
 /** The call's own clocks, and the session's `callMs` where that depends on the tool. */

@@ -191,6 +191,30 @@ export interface Timeouts {
   handlerMs?: number;
 }
 
+/** What the callbacks of a session are told of a call. */
+export interface CallInfo {
+  method: string;
+  /** The tool's name, of a `tools/call`. */
+  tool?: string;
+  /** `params.arguments`, as it was given. */
+  arguments?: unknown;
+  requestId: string | number;
+}
+
+/**
+ * Which calls may be executed twice, where it is not known whether the first request was executed: `hints`, by the
+ * caller's `idempotent` or else the tool's current annotations (`idempotentHint`, or `readOnlyHint` without
+ * `destructiveHint`); `caller`, by the caller's word alone; `never`; by the tool's name, with hints for those not named;
+ * or a function, asked once per call. Methods that only read may be executed twice unless it is `never`.
+ */
+export type Replay = "hints" | "caller" | "never" | Record<string, boolean> | ((call: CallInfo) => boolean);
+
+/**
+ * What to do where events are missing for certain: report it and go on, send the request again where that is safe and
+ * fail as `gap` where it is not, or fail as `gap`. A gap is reported by a `gap` event in any case.
+ */
+export type OnGap = "continue" | "reissue" | "fail";
+
 /** The signature of `fetch` as it is used here. */
 export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
@@ -200,8 +224,31 @@ type HeadersInit = NonNullable<RequestInit["headers"]>;
 /** Options of {@link Connect}. One that this version does not know is refused with a {@link ConfigError}. */
 export interface ConnectOptions {
   timeouts?: Timeouts;
-  /** Waits between attempts to recover: from `baseMs` (500), doubling, up to `maxMs` (4 000). */
-  retry?: { baseMs?: number; maxMs?: number };
+  /**
+   * Waits between attempts to recover: from `baseMs` (500), doubling, up to `maxMs` (4 000). `maxReissues` is how often
+   * one call may be sent again at most. Default 2.
+   */
+  retry?: { baseMs?: number; maxMs?: number; maxReissues?: number };
+  /** Default `hints`. What a function throws, or gives that is no boolean, is a {@link ConfigError} of the call. */
+  replay?: Replay;
+  /**
+   * Gives one string per call, which goes out as `_meta["landfall/call-key"]`, the same whenever the request is sent
+   * again, by landfall or by the browser: a server can drop repeats by it. A caller's own `_meta` member of that name
+   * stays. What it throws, or gives that is no string, is a {@link ConfigError} of the call.
+   */
+  callKey?: (call: CallInfo) => string;
+  /** Default `continue`. */
+  onGap?: OnGap;
+  /**
+   * Given the `params` of the last message or progress before a resume and of the first after it: `true` says that
+   * something is missing between them, for certain. What it throws is logged and says nothing.
+   */
+  isGap?: (before: unknown, after: unknown) => boolean;
+  /**
+   * When the server has forgotten the session: `replace` makes another and sends its calls again where that is safe;
+   * `fail` ends them as `session_lost`. Default `replace`.
+   */
+  onSessionLost?: "replace" | "fail";
   /** `legacy` and `resumable` start with `initialize`, and so does `auto` (the default) in this version. */
   era?: "auto" | "legacy" | "resumable";
   /** The protocol versions to accept, the preferred one first. */
@@ -212,6 +259,11 @@ export interface ConnectOptions {
     maxConcurrent?: number;
     /** Calls that wait for one of these. Default 1 000; beyond it a call fails as `queue_full`. */
     maxQueued?: number;
+    /**
+     * Messages and progress of one call that were handed out and not handled yet, or wait for a loop that has begun:
+     * beyond it the body is not read. Default 256 events, 4 MiB.
+     */
+    maxPending?: { events?: number; bytes?: number };
     /** Bytes of one event of a stream. Default 16 MiB. */
     maxEventBytes?: number;
     /** Bytes of a body that is no stream. Default 16 MiB. */
@@ -249,8 +301,18 @@ export interface ConnectOptions {
    * when the session ends. Without it the server is told -32601.
    */
   onRequest?: (request: { method: string; params?: unknown; signal: AbortSignal }) => Promise<unknown>;
-  /** Given every event of every call and of the session, in order. What it throws is logged and harms nothing. */
+  /**
+   * Given every event of every call and of the session, in order; one is not waited for before the next. A message or
+   * progress is handled when what it gives for it settles, within `handlerMs`. One that throws or rejects is logged, and
+   * its event comes again with the next resume, once; a stream is never resumed for it.
+   */
   onEvent?: (event: CallEvent | SessionEvent) => void | Promise<void>;
+  /**
+   * Asked where a call is about to fail with the outcome `unknown` (not for one that was cancelled, or that ends with the
+   * session): a value other than `undefined` becomes its result. It has 3 x `connectMs`, which add to `deadlineMs`. What
+   * it throws is logged and is no result.
+   */
+  onUnknown?: (call: CallInfo) => Promise<unknown | undefined>;
 }
 
 /** Options of one call. */
@@ -261,6 +323,15 @@ export interface CallOptions {
   idempotent?: boolean;
   /** Cancels the call. */
   signal?: AbortSignal;
+  /** Of this call, above the session's own. Not for `listTools`. */
+  onGap?: OnGap;
+  /** A cursor: the call starts by resuming its stream there, and nothing is posted. Not for `listTools`. */
+  resumptionToken?: string;
+  /**
+   * Told each new cursor of the call once everything before it was handled, also after resumes. What it throws is logged.
+   * Not for `listTools`.
+   */
+  onresumptiontoken?: (token: string) => void;
   /** Added to the requests of this call, above the session's own headers. */
   headers?: Record<string, string>;
 }
@@ -269,8 +340,10 @@ export interface CallOptions {
  * A call that was made. It is under way at once, iterated or not.
  *
  * Its events are one queue: several loops share it, each event going to one of them. Before a loop begins, and after
- * it was left by `break`, the last 1 000 events are kept and older ones dropped, which a `warning` event reports to the
- * next loop; the outcome is always kept. Leaving a loop does not cancel the call. The iteration never throws.
+ * the last one was left by `break`, the last 1 000 events are kept and older ones dropped, which a `warning` event reports
+ * to the next loop; the outcome is always kept. A message or progress given to a loop is handled when the loop asks for
+ * the next event or is left; what nobody listens to is handled when it comes. Leaving a loop does not cancel the call.
+ * The iteration never throws.
  */
 export interface ToolCall extends AsyncIterable<CallEvent> {
   /** The id of the request; it stays the same whatever is done to carry the call through. */
@@ -289,7 +362,7 @@ export interface ToolCall extends AsyncIterable<CallEvent> {
 export interface Session {
   /**
    * Calls a tool. Throws {@link ConfigError} for arguments that JSON can't carry (a cycle, a BigInt) and for options
-   * that can't be honoured; then no call was made.
+   * that can't be honoured, also where `replay` or `callKey` fail; then no call was made.
    */
   callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): ToolCall;
   /** Sends any request but `initialize`; `params._meta` goes with it. Throws as `callTool` does. */
@@ -298,6 +371,11 @@ export interface Session {
   notify(method: string, params?: Record<string, unknown>): Promise<void>;
   /** The tools of the server, all pages. Rejects as the result of a call does. */
   listTools(options?: CallOptions): Promise<{ name: string; [key: string]: unknown }[]>;
+  /**
+   * What was counted since the session was opened, or since the last `reset`. What an instance of the module had counted
+   * goes with it when it fails; its calls then count as failed. Stays readable after `close()`.
+   */
+  metrics(options?: { reset?: boolean }): Metrics;
   /**
    * Ends the session: pending calls end as `closed`, the server is told (`terminateSessionOnClose`), every stream is
    * aborted. Afterwards there is no request, timer or callback. May be called again; never rejects.
@@ -310,6 +388,59 @@ export interface Session {
   readonly sessionId?: string;
   readonly serverInfo?: { name: string; version: string };
   readonly capabilities: Record<string, unknown>;
+}
+
+/** Numbers of one kind, in buckets: `p50`, `p90` and `p99` are at most 19 % too high, the others are exact. */
+export interface Histogram {
+  count: number;
+  sum: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  max: number;
+}
+
+/** Counters of a session. */
+export interface Metrics {
+  /** Requests that were made. */
+  calls: number;
+  /** Those that ended with an answer, a JSON-RPC error too. */
+  answered: number;
+  /** Those that failed after at least one attempt to recover: the number to watch. */
+  exhausted: number;
+  /** Those that failed, by reason. */
+  failed: Partial<Record<FailureReason, number>>;
+  /** Those that failed, by what is known of their execution. */
+  outcomes: Record<Outcome, number>;
+  /** Streams that were lost, by cause. */
+  drops: Record<DropCause, number>;
+  /** Clean closes that moved the cursor and were waited out: the server's way of polling, no drops. */
+  polls: number;
+  /** Times the server did not know the session. */
+  sessionMismatches: number;
+  /** Events with data that came. */
+  events: number;
+  /** Those dropped because they had come before. */
+  duplicates: number;
+  /** Gaps that were reported. */
+  gaps: number;
+  /** Events whose handler failed for good: again when it came again, or the call had ended. */
+  skipped: number;
+  /** Requests sent again. */
+  reissues: number;
+  /** Bytes of bodies. */
+  bytes: number;
+  /** Resumes of streams: those that brought something new, those that opened and did not, those refused, by status. */
+  resumes: { tried: number; hit: number; empty: number; refused: Record<string, number> };
+  /** Recovery by level; `won` brought data. */
+  levels: Record<"L1" | "L2", { tried: number; won: number }>;
+  /** Questions whether the session lives. */
+  probes: { asked: number; answered: number; refused: number; timedOut: number };
+  /**
+   * In milliseconds: a call to its outcome, a stream's headers to its end, a drop to the next new event, a POST to its
+   * headers; `replayed` is new and repeated events at the start of a resume.
+   */
+  histograms: Record<"callMs" | "streamMs" | "replayed" | "recoverMs" | "firstByteMs", Histogram>;
 }
 
 /**

@@ -9,7 +9,7 @@ export function unsent(
   cause?: unknown,
 ): { handle: ToolCall; event: ToolCallFailed } {
   const { id, method, tool, at } = call;
-  const record = new CallRecord({ id, method, tool, idempotent: false, startedAt: at }, () => {});
+  const record = new CallRecord({ id, method, tool, isSafe: false, startedAt: at }, () => {});
   const event = ownFailure(record, at, why);
   record.fail(event, cause);
   return { handle: record.handle, event };

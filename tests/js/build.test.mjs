@@ -89,17 +89,8 @@ async function load(text) {
   }
 }
 
-describe("the factory made from wasm-bindgen's glue", () => {
-  test("each call makes an instance of its own", async () => {
-    const { createCore } = await load(toFactory(glue()));
-    const module = new WebAssembly.Module(COUNTER);
-    const [one, two] = [createCore(module), createCore(module)];
-    assert.deepEqual([one.count(), one.count(), two.count()], [1, 2, 1]);
-    assert.notEqual(one.memory, two.memory);
-    assert.deepEqual(Object.keys(one), ["count", "memory", "retire"]);
-  });
-
-  test("a retired instance does nothing, and another one is not touched by it", async () => {
+describe("a retired instance", () => {
+  test("does nothing, and another one is not touched by it", async () => {
     const { createCore } = await load(toFactory(glue()));
     const module = new WebAssembly.Module(COUNTER);
     const [one, two] = [createCore(module), createCore(module)];
@@ -109,6 +100,46 @@ describe("the factory made from wasm-bindgen's glue", () => {
     one.count();
     assert.equal(new Uint8Array(memory.buffer)[0], 1);
     assert.equal(two.count(), 1);
+  });
+
+  test("has its timers cleared, and those of another one fire", async (t) => {
+    const timing = `
+export function later(run, ms) {
+    return setTimeout(run, ms);
+}
+
+export function never(timer) {
+    clearTimeout(timer);
+}`;
+    const { createCore } = await load(toFactory(glue(timing)));
+    const module = new WebAssembly.Module(COUNTER);
+    const [one, two] = [createCore(module), createCore(module)];
+    const set = t.mock.method(globalThis, "setTimeout");
+    const cleared = t.mock.method(globalThis, "clearTimeout");
+    const fired = [];
+    one.later(() => fired.push("one"), 1);
+    two.never(two.later(() => fired.push("cleared"), 1));
+    const firing = new Promise((resolve) => two.later(resolve, 5));
+    one.retire();
+    await firing;
+    two.retire();
+    assert.deepEqual(fired, []);
+    const timers = set.mock.calls.map(({ result }) => result);
+    assert.deepEqual(
+      cleared.mock.calls.map(({ arguments: [timer] }) => timers.indexOf(timer)),
+      [1, 0],
+    );
+  });
+});
+
+describe("the factory made from wasm-bindgen's glue", () => {
+  test("each call makes an instance of its own", async () => {
+    const { createCore } = await load(toFactory(glue()));
+    const module = new WebAssembly.Module(COUNTER);
+    const [one, two] = [createCore(module), createCore(module)];
+    assert.deepEqual([one.count(), one.count(), two.count()], [1, 2, 1]);
+    assert.notEqual(one.memory, two.memory);
+    assert.deepEqual(Object.keys(one), ["count", "memory", "retire"]);
   });
 
   test("it neither fetches nor compiles, and has no finalizers", () => {

@@ -268,6 +268,7 @@ test("the request reaches the core as JSON, with _meta apart", async () => {
     params: '{"name":"work","arguments":{"n":1}}',
     meta: "{}",
     progress: true,
+    handled: true,
     tool: "work",
     idempotent: true,
     callMs: 5,
@@ -277,6 +278,7 @@ test("the request reaches the core as JSON, with _meta apart", async () => {
     params: '{"uri":"x:y"}',
     meta: '{"trace":"t"}',
     progress: true,
+    handled: true,
   });
   assert.equal(third.params, '{"name":"bare","arguments":{}}');
 });
@@ -308,8 +310,11 @@ test("what can't be sent or honoured throws a ConfigError that names it, and mak
     [() => session.request("x", []), "params"],
     [() => session.request("x", { _meta: 5 }), "params._meta"],
     [() => session.request("x", { _meta: { progressToken: 1 } }), "params._meta.progressToken"],
-    [() => session.callTool("work", {}, { resumptionToken: "t" }), "resumptionToken"],
-    [() => session.callTool("work", {}, { onGap: "fail" }), "onGap"],
+    [() => session.callTool("work", {}, { resumptionToken: "" }), "resumptionToken"],
+    [() => session.callTool("work", {}, { resumptionToken: 5 }), "resumptionToken"],
+    [() => session.callTool("work", {}, { onresumptiontoken: "t" }), "onresumptiontoken"],
+    [() => session.callTool("work", {}, { onGap: "stop" }), "onGap"],
+    [() => session.callTool("work", {}, { taskId: "t" }), "taskId"],
     [() => session.callTool("work", {}, { signal: {} }), "signal"],
     [() => session.callTool("work", {}, { idempotent: "yes" }), "idempotent"],
     [() => session.callTool("work", {}, { headers: { "bad name": "x" } }), "headers"],

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readSettings } from "../../target/npm/config.js";
+import { connectMsOf, readSettings } from "../../target/npm/config.js";
 import { ConfigError } from "../../target/npm/errors.js";
 import { fakeConnect, noFetch } from "./support/fake-core.mjs";
 
@@ -18,8 +18,14 @@ test("options reach the core under the names it knows", () => {
       deadlineMs: 7,
       handlerMs: 8,
     },
-    retry: { baseMs: 9, maxMs: 10 },
-    limits: { maxConcurrent: 11, maxQueued: 12, maxEventBytes: 13, maxBodyBytes: 14, maxIdBytes: 15 },
+    retry: { baseMs: 9, maxMs: 10, maxReissues: 16 },
+    limits: {
+      ...{ maxConcurrent: 11, maxQueued: 12, maxEventBytes: 13, maxBodyBytes: 14, maxIdBytes: 15 },
+      maxPending: { events: 17, bytes: 18 },
+    },
+    replay: "caller",
+    onGap: "fail",
+    onSessionLost: "replace",
     era: "resumable",
     protocolVersions: ["2025-06-18"],
     terminateSessionOnClose: false,
@@ -43,7 +49,7 @@ test("options reach the core under the names it knows", () => {
     callMs: 5,
     recoveryMs: 6,
     deadlineMs: 7,
-    handlerMs: 8,
+    handlerMs: 2 ** 31 - 1,
     baseMs: 9,
     maxMs: 10,
     maxConcurrent: 11,
@@ -51,11 +57,17 @@ test("options reach the core under the names it knows", () => {
     maxEventBytes: 13,
     maxBodyBytes: 14,
     maxIdBytes: 15,
+    maxReissues: 16,
+    maxPendingEvents: 17,
+    maxPendingBytes: 18,
+    replay: "caller",
+    onGap: "fail",
+    onSessionLost: "replace",
     terminate: false,
     full: true,
   });
   assert.ok(Number.isSafeInteger(seed) && seed >= 0);
-  assert.equal(settings.handshakeMs, 1);
+  assert.deepEqual([settings.handshakeMs, settings.handlerMs], [1, 8]);
 });
 
 test("without options there are defaults, and what is undefined is not given", () => {
@@ -71,12 +83,29 @@ test("without options there are defaults, and what is undefined is not given", (
       clientInfo: "landfall",
       capabilities: "{}",
       browser: false,
+      handlerMs: 2 ** 31 - 1,
       terminate: true,
       full: false,
     },
   );
   assert.equal(readSettings(address, {}).handshakeMs, 30_000);
+  assert.equal(readSettings(address, {}).handlerMs, 30_000);
   assert.equal(readSettings(address, { timeouts: { deadlineMs: 500 } }).handshakeMs, 500);
+});
+
+test("connectMs in force follows the clocks that are set, as in the core", () => {
+  const cases = [
+    [{}, {}, 5_000],
+    [{ connectMs: 7 }, {}, 7],
+    [{ connectMs: 7 }, { connectMs: 8 }, 8],
+    [{ idleMs: 400 }, {}, 100],
+    [{ idleMs: 400 }, { idleMs: 40 }, 10],
+    [{ callMs: 600 }, {}, 100],
+    [{ recoveryMs: 600 }, {}, 100],
+    [{ deadlineMs: 1_200 }, {}, 100],
+    [{ deadlineMs: 1_200 }, { callMs: 300 }, 50],
+  ];
+  for (const [session, call, expected] of cases) assert.equal(connectMsOf(session, call), expected);
 });
 
 const refused = [
@@ -87,18 +116,27 @@ const refused = [
   ["era", address, { era: "modern" }],
   ["era", address, { era: "sse" }],
   ["era", address, { era: "old" }],
-  ["replay", address, { replay: "never" }],
+  ["replay", address, { replay: "always" }],
+  ["replay", address, { replay: 5 }],
+  ["replay.work", address, { replay: { work: "yes" } }],
+  ["callKey", address, { callKey: "key" }],
+  ["onSessionLost", address, { onSessionLost: "retry" }],
+  ["isGap", address, { isGap: true }],
+  ["onUnknown", address, { onUnknown: "ask" }],
   ["tasks", address, { tasks: false }],
   ["listen", address, { listen: true }],
   ["store", address, { store: {} }],
   ["authProvider", address, { authProvider: {} }],
-  ["onGap", address, { onGap: "fail" }],
+  ["onGap", address, { onGap: "stop" }],
   ["onevent", address, { onevent() {} }],
   ["sessionId", address, { sessionId: "s" }],
   ["redirectPolicy", address, { redirectPolicy: "follow" }],
   ["timeout", address, { timeout: 5 }],
-  ["retry.maxReissues", address, { retry: { maxReissues: 2 } }],
-  ["limits.maxPending", address, { limits: { maxPending: {} } }],
+  ["retry.maxReissues", address, { retry: { maxReissues: "2" } }],
+  ["limits.maxPending", address, { limits: { maxPending: 5 } }],
+  ["limits.maxPending.calls", address, { limits: { maxPending: { calls: 5 } } }],
+  ["limits.maxPending.events", address, { limits: { maxPending: { events: 0 } } }],
+  ["limits.maxPending.bytes", address, { limits: { maxPending: { bytes: 1.5 } } }],
   ["timeouts.totalMs", address, { timeouts: { totalMs: 2 } }],
   ["idleMs", address, { timeouts: { idleMs: "2" } }],
   ["handlerMs", address, { timeouts: { handlerMs: -1 } }],

@@ -1,9 +1,6 @@
 // The wrapper and the real core, over a `fetch` of the test's.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { connector } from "../../target/npm/connect.js";
-import { createCore } from "../../target/npm/core.js";
 import { connect } from "../../target/npm/index.js";
 import { eventsOf, turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
@@ -230,49 +227,6 @@ test("terminateSessionOnClose: false sends no DELETE", async () => {
   const session = await open(server, { terminateSessionOnClose: false });
   await session.close();
   assert.ok(server.requests.every(({ method }) => method === "POST"));
-});
-
-test("a real trap ends its calls as internal_error, and the next call makes landfall on a fresh instance", async (t) => {
-  const bad = t.mock.fn();
-  process.on("unhandledRejection", bad);
-  process.on("uncaughtException", bad);
-  t.after(() => process.off("unhandledRejection", bad).off("uncaughtException", bad));
-  const module = new WebAssembly.Module(
-    readFileSync(new URL("../../target/npm/landfall.wasm", import.meta.url)),
-  );
-  const cores = [];
-  const connectHere = connector(
-    () => module,
-    (each) => {
-      cores.push(createCore(each));
-      return cores.at(-1);
-    },
-  );
-  const streams = [];
-  const server = stubServer(({ body }) => {
-    if (body?.method !== "tools/call" || streams.length === 2) return undefined;
-    streams.push(eventStream());
-    return streams.at(-1).response;
-  });
-  // Node waits for the timer of a lost instance, which does nothing any more: here not for long.
-  const timeouts = { callMs: 900, recoveryMs: 900, deadlineMs: 1_000 };
-  const session = await connectHere(address, { ...options, fetch: server.fetch, timeouts });
-  const calls = [session.callTool("one"), session.callTool("two")];
-  await until(() => streams.length === 2);
-  await turn();
-  new Uint8Array(cores[0].memory.buffer).fill(0xff);
-  streams[0].event({ id: calls[0].id, result: {} });
-  for (const call of calls)
-    await assert.rejects(call.result, { reason: "internal_error", outcome: "unknown" });
-  assert.ok(
-    server.requests.filter(({ body }) => body?.method === "tools/call").every(({ signal }) => signal.aborted),
-  );
-  const result = await session.callTool("three").result;
-  assert.equal(result.content[0].text, "done");
-  assert.equal(cores.length, 2);
-  await session.close();
-  await turn();
-  assert.equal(bad.mock.callCount(), 0);
 });
 
 test("many sessions run side by side, each with its own answers", async () => {

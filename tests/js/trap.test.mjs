@@ -57,26 +57,122 @@ test("a lost instance is retired, and never called again", async () => {
   assert.equal(core.log.length, exports);
 });
 
-test("the next call after a trap gets a fresh instance with a handshake of its own", async () => {
-  const { session, core, cores } = await fakeSession();
+/** Ends a fake's instance and waits until that was told. */
+async function lose(core) {
   core.on.poll = trap;
   core.tell([]);
   await turn();
+}
+
+test("the next call after a trap goes on in the same session, on a fresh instance", async () => {
+  const { session, core, cores } = await fakeSession();
+  const serverInfo = { name: "it", version: "3" };
+  core.ready(
+    { serverInfo, capabilities: { tools: {} } },
+    { sessionId: "s-2", protocolVersion: "2025-06-18" },
+  );
+  await turn();
+  await lose(core);
   const call = session.callTool("work");
   assert.equal(cores.length, 2);
   assert.deepEqual(
-    cores[1].log.map(([name]) => name).filter((name) => name !== "request_id"),
+    cores[1].log.map(([name]) => name).filter((name) => name !== "request_id" && name !== "deadline_ms"),
     ["create", "connect", "call", "drain"],
   );
-  cores[1].ready({}, { sessionId: "s-2" });
+  const { sessionId, protocolVersion, greeting, seed } = cores[1].config;
+  assert.deepEqual([sessionId, protocolVersion], ["s-2", "2025-06-18"]);
+  assert.deepEqual(JSON.parse(greeting).result, { serverInfo, capabilities: { tools: {} } });
+  assert.notEqual(core.config.seed, seed);
+  assert.equal(core.config.greeting, undefined);
+  assert.equal(session.sessionId, "s-2", "it is the same while the new core has not spoken");
   cores[1].answer(1, { result: "carried on" });
   assert.equal(await call.result, "carried on");
-  assert.equal(session.sessionId, "s-2");
-  assert.notEqual(cores[0].config.seed, cores[1].config.seed);
+});
+
+test("a server without a session is taken up without an id, and without a handshake", async () => {
+  const { session, core, cores } = await fakeSession();
+  await lose(core);
+  session.callTool("work");
+  assert.equal("sessionId" in cores[1].config, false);
+  assert.equal(cores[1].config.protocolVersion, "2025-11-25");
+  assert.equal(typeof cores[1].config.greeting, "string");
+});
+
+test("a session that the core replaced is the one that is taken up", async () => {
+  const { session, core, cores } = await fakeSession();
+  core.ready({}, { sessionId: "first" });
+  core.ready({ capabilities: { prompts: {} } }, { sessionId: "second" });
+  await turn();
+  assert.equal(session.sessionId, "second");
+  assert.deepEqual(session.capabilities, { prompts: {} });
+  await lose(core);
+  session.callTool("work");
+  assert.equal(cores[1].config.sessionId, "second");
+});
+
+test("an instance lost while it takes the session up is followed by a handshake, not by the same again", async () => {
+  const { session, core, cores } = await fakeSession({}, (made, n) => {
+    if (n === 1) made.on.connect = trap;
+  });
+  await lose(core);
+  await assert.rejects(session.callTool("one").result, { reason: "internal_error" });
+  const next = session.callTool("two");
+  assert.equal(cores[2].config.greeting, undefined);
+  cores[2].ready({}, { sessionId: "new" });
+  cores[2].answer(1, { result: "made landfall" });
+  assert.equal(await next.result, "made landfall");
+  assert.equal(session.sessionId, "new");
+});
+
+test("an instance lost later, over a call, leaves the session to the next one", async () => {
+  const { session, core, cores } = await fakeSession({}, (made, n) => {
+    if (n > 0) made.on.connect = () => made.ready({}, { sessionId: "s" });
+  });
+  core.ready({}, { sessionId: "s" });
+  await turn();
+  await lose(core);
+  for (const n of [1, 2, 3]) {
+    const call = session.callTool("work");
+    assert.equal(cores.length, n + 1);
+    assert.equal(cores[n].config.sessionId, "s");
+    await turn();
+    await lose(cores[n]);
+    await assert.rejects(call.result, { reason: "internal_error" });
+  }
+});
+
+test("a core that refuses to take the session up is asked for another one", async () => {
+  const { session, core, cores } = await fakeSession({}, (made, n) => {
+    if (n === 1) made.on.create = () => ({ option: "sessionId", message: "sessionId is not usable" });
+  });
+  await lose(core);
+  const call = session.callTool("work");
+  assert.equal(cores.length, 3);
+  assert.equal(cores[2].config.greeting, undefined);
+  cores[2].ready();
+  cores[2].answer(1, { result: "made landfall" });
+  assert.equal(await call.result, "made landfall");
+});
+
+test("close after a trap ends the server's session from a fresh instance, where there is one", async () => {
+  const lost = await fakeSession();
+  lost.core.ready({}, { sessionId: "s-1" });
+  await turn();
+  await lose(lost.core);
+  await lost.session.close();
+  assert.equal(lost.cores.length, 2);
+  assert.equal(lost.cores[1].config.sessionId, "s-1");
+  assert.equal(lost.cores[1].called("close").length, 1);
+  assert.deepEqual(lost.cores[1].called("destroy"), [[7]]);
+
+  const sessionless = await fakeSession();
+  await lose(sessionless.core);
+  await sessionless.session.close();
+  assert.equal(sessionless.cores.length, 1);
 });
 
 test("a trap inside a caller's own export settles that call, after the caller has it", async () => {
-  for (const name of ["call", "drain", "request_id"]) {
+  for (const name of ["call", "drain", "request_id", "deadline_ms"]) {
     const seen = [];
     const { session, core } = await fakeSession({ onEvent: (event) => void seen.push(event.type) });
     core.on[name] = trap;

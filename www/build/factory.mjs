@@ -10,12 +10,28 @@ const REGISTRY =
   /\(typeof FinalizationRegistry === 'undefined'\)\s*\? (\{ register: \(\) => \{\}, unregister: \(\) => \{\} \})\s*: new FinalizationRegistry\(.*\);$/gm;
 const MODULE_SYNTAX = /^\s*(?:import|export)\b.*|\bimport\s*[.(].*/m;
 
+// In place of the globals of that name: a timer of a lost instance would keep a Node process alive.
+const TIMERS = `const timers = new Set();
+function setTimeout(run, ms) {
+    const timer = globalThis.setTimeout(() => {
+        timers.delete(timer);
+        run();
+    }, ms);
+    timers.add(timer);
+    return timer;
+}
+function clearTimeout(timer) {
+    timers.delete(timer);
+    globalThis.clearTimeout(timer);
+}
+`;
+
 /**
  * The text of a module with one export, `createCore(module)`: each call makes an instance with bindings of its own
  * and returns the functions that the crate exports, and besides
  * - `memory`, the instance's memory;
- * - `retire()`, for an instance that trapped: its timers and promise reactions, which JavaScript still holds, then do
- *   nothing, where they would enter a broken instance with nobody to catch what they throw.
+ * - `retire()`, for an instance that trapped: its timers are cleared, and its promise reactions, which JavaScript still
+ *   holds, do nothing, where they would enter a broken instance with nobody to catch what they throw.
  *
  * Throws if the glue is not as expected; above all if module syntax is left over, as from a JavaScript snippet.
  */
@@ -39,9 +55,11 @@ export function toFactory(glue) {
   expect(names.length > 0, "nothing is exported");
   for (const name of ["memory", "retire"])
     expect(!names.includes(name), `the name ${name} is the factory's own`);
+  expect(!/\btimers\b/.test(body), "the name timers is the factory's own");
 
   return `// Made by the build from wasm-bindgen's glue.
 export function createCore(module) {
+${TIMERS}
 ${body.trim()}
 
 __wbg_finalize_init(new WebAssembly.Instance(module, __wbg_get_imports()), module);
@@ -50,6 +68,8 @@ return {
     get memory() { return wasm.memory; },
     retire() {
         wasm = new Proxy({}, { get: () => () => [] });
+        timers.forEach((timer) => globalThis.clearTimeout(timer));
+        timers.clear();
         wasmInstance = undefined;
     },
 };

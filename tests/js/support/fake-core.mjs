@@ -7,7 +7,7 @@ export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109,
 /** Lets everything that waits in microtasks run, and the timers that are due. */
 export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-const silent = ["connect", "answer", "cancel", "push", "end", "fail", "destroy"];
+const silent = ["connect", "answer", "cancel", "push", "end", "fail", "destroy", "handled", "gap", "metrics"];
 
 export class FakeCore {
   /** Every export that was called: `[name, ...arguments]`. */
@@ -27,6 +27,9 @@ export class FakeCore {
       },
       call: () => this.#next(),
       notify: () => this.#next(),
+      next_call: () => this.#calls + 1,
+      // None: a test that forgets a call leaves no timer behind.
+      deadline_ms: () => Number.NaN,
       request_id: (_handle, call) => `fake-${call}`,
       close: () => ({ outputs: [{ out: "closed" }] }),
       poll: () => this.#batches.shift(),
@@ -65,9 +68,35 @@ export class FakeCore {
   }
 
   /** A notification of the server's, for a call or the session. */
-  message(call, method, params, type = "message") {
+  message(call, method, params, type = "message", more = {}) {
     const whose = call === undefined ? {} : { call };
-    this.tell([{ out: "event", ...whose, at: 5, type, message: 0 }], [{ jsonrpc: "2.0", method, params }]);
+    this.tell(
+      [{ out: "event", ...whose, at: 5, type, message: 0, ...more }],
+      [{ jsonrpc: "2.0", method, params }],
+    );
+  }
+
+  /** Messages of a call in one batch, with these keys, then more outputs. */
+  messages(call, keys, more = []) {
+    const outputs = keys.map((key, message) => ({
+      out: "event",
+      call,
+      at: 5,
+      type: "message",
+      message,
+      key,
+    }));
+    const messages = keys.map((data) => ({
+      jsonrpc: "2.0",
+      method: "notifications/message",
+      params: { data },
+    }));
+    this.tell([...outputs, ...more], messages);
+  }
+
+  /** What it was told of its events: `[key, ok]`. */
+  get handled() {
+    return this.called("handled").map(([, , , key, ok]) => [key, ok]);
   }
 
   /** A call failed. */
