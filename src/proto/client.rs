@@ -1,6 +1,7 @@
 //! The client: composes the parts, takes inputs, gives outputs.
 
 mod clocks;
+mod cors;
 mod doubt;
 mod handling;
 mod handshake;
@@ -355,6 +356,8 @@ impl Client {
             recovery_clock: Budget::new(timeouts.recovery),
             timeouts,
             delivery: Outcome::NotSent,
+            headers: Vec::new(),
+            cors_suspected: false,
             may_have_run: false,
             stream: None,
             questions: 0,

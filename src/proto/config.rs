@@ -182,6 +182,8 @@ pub struct Options {
     pub replay: ReplayOption,
     /// `onSessionLost: "fail"`.
     pub fail_lost_session: bool,
+    /// The endpoint is of another origin than the page: fetch hides why it rejects.
+    pub cross_origin: bool,
     /// `onGap`.
     pub on_gap: OnGap,
     /// `limits.maxPending.events`.
@@ -218,6 +220,7 @@ pub struct Config {
     pub(crate) max_reissues: usize,
     pub(crate) replay: ReplayOption,
     pub(crate) replace_session: bool,
+    pub(crate) cross_origin: bool,
     pub(crate) on_gap: OnGap,
     pub(crate) max_pending_events: usize,
     pub(crate) max_pending_bytes: usize,
@@ -259,6 +262,7 @@ impl Config {
             max_reissues: count("retry.maxReissues", options.max_reissues, 0.0, 2)?,
             replay: options.replay,
             replace_session: !options.fail_lost_session,
+            cross_origin: options.cross_origin,
             on_gap: options.on_gap,
             max_pending_events: count("limits.maxPending.events", options.max_pending_events, 1.0, 256)?,
             max_pending_bytes: count("limits.maxPending.bytes", options.max_pending_bytes, 1.0, 4 << 20)?,

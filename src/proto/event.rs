@@ -186,6 +186,23 @@ pub struct Diagnostics {
     pub last_status: Option<u16>,
     /// Every attempt to recover.
     pub attempts: Vec<Attempt>,
+    /// Where to look first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Hint>,
+}
+
+/// Where to look first when a call failed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hint {
+    /// The server's CORS headers.
+    Cors,
+    /// Browsers open six connections per host on HTTP/1.1; the rest waits without a word.
+    Connections,
+    /// Something between us and the server may hold events back.
+    Buffering,
+    /// Credentials.
+    Auth,
 }
 
 /// A call that ended without an answer.

@@ -79,6 +79,10 @@ pub(crate) struct Entry {
     pub(crate) recovery_clock: Budget,
     /// What is known of its latest POST.
     pub(crate) delivery: Outcome,
+    /// Header names of its request that is under way.
+    pub(crate) headers: Vec<&'static str>,
+    /// Its request was rejected once for what may be CORS.
+    pub(crate) cors_suspected: bool,
     /// An earlier POST of it may have been executed.
     pub(crate) may_have_run: bool,
     /// `None` until it is sent.

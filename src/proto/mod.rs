@@ -62,8 +62,8 @@ pub use config::{Config, OnGap, Options, SessionToResume, TimeoutOptions};
 pub use era::EraOption;
 pub use error::{ConfigError, Outcome, Reason};
 pub use event::{
-    Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapKind, GapWord, Level, MessageRef,
-    Recent, ReissueCause, SessionState, Settlement,
+    Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapKind, GapWord, Hint, Level,
+    MessageRef, Recent, ReissueCause, SessionState, Settlement,
 };
 pub use http::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
 pub use replay::ReplayOption;

@@ -1,6 +1,6 @@
 //! The session: its state, its id and version, and the one question whether it lives.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::jsonrpc::field;
@@ -37,6 +37,12 @@ pub(crate) struct Session {
     pub(crate) version: Option<String>,
     /// When the handshake under way must be done.
     pub(crate) handshake_by: Instant,
+    /// Header names of a request that was answered: a preflight let them pass.
+    pub(crate) allowed_headers: BTreeSet<&'static str>,
+    /// The page may not resume here: GETs are rejected while POSTs are answered.
+    pub(crate) no_resume: bool,
+    /// Streams that fell silent.
+    pub(crate) idle_drops: u32,
     /// Counts up at each replacement.
     pub(crate) generation: u32,
     /// The `ping` that asks whether the session lives; one for all calls.
@@ -77,6 +83,9 @@ impl Session {
             id: None,
             version: None,
             handshake_by: Instant::default(),
+            allowed_headers: BTreeSet::new(),
+            no_resume: false,
+            idle_drops: 0,
             generation: 0,
             probe: None,
             probe_unanswered: false,

@@ -83,6 +83,8 @@ pub(crate) struct Stream {
     pub(crate) misses: u32,
     /// Failed attempts in a row that say nothing about the session.
     pub(crate) failures: u32,
+    /// Resumes that fetch rejected, in a row.
+    pub(crate) rejected: u32,
     /// Broken copies of an event: the second is final.
     pub(crate) broken: u32,
     /// The cursor was refused while the session lived; a shared store may lag, so it is asked once more.
@@ -130,6 +132,7 @@ impl Stream {
             barren: 0,
             misses: 0,
             failures: 0,
+            rejected: 0,
             broken: 0,
             refused: false,
             not_before: Instant::default(),
@@ -177,6 +180,7 @@ impl Stream {
         self.barren = 0;
         self.misses = 0;
         self.failures = 0;
+        self.rejected = 0;
         self.refused = false;
     }
 }

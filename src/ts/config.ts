@@ -2,7 +2,7 @@ import type { CallSpec, CoreConfig } from "./driver.js";
 import { ConfigError, textOf } from "./errors.js";
 import { Log } from "./log.js";
 import { longestWait } from "./promise.js";
-import { baseUrl, isBrowser, mostConcurrent, randomSeed } from "./runtime.js";
+import { baseUrl, isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "./runtime.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "./types.js";
 import { VERSION } from "./version.js";
 
@@ -78,7 +78,13 @@ export function readSettings(url: string | URL, given: ConnectOptions = {}): Set
   };
   const callMs = options.timeouts?.callMs;
   return {
-    core: () => ({ ...concurrency(core.url), ...core, seed: randomSeed(), browser: isBrowser() }),
+    core: () => ({
+      ...concurrency(core.url),
+      ...core,
+      seed: randomSeed(),
+      browser: isBrowser(),
+      crossOrigin: isCrossOrigin(core.url),
+    }),
     callMs: typeof callMs === "function" ? callMs : undefined,
     handshakeMs: core.handshakeMs ?? Math.min(30_000, core.deadlineMs ?? 30_000),
     handlerMs,

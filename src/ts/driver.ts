@@ -25,6 +25,8 @@ export interface CoreConfig {
   /** JSON text. */
   capabilities: string;
   browser: boolean;
+  /** The endpoint is of another origin than the page. */
+  crossOrigin: boolean;
   handshakeMs?: number;
   connectMs?: number;
   firstByteMs?: number;

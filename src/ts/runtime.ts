@@ -39,6 +39,12 @@ export function mostConcurrent(url: string): number | undefined {
   return protocol === "http:" || isOld ? 5 : undefined;
 }
 
+/** Whether the endpoint is of another origin than the page: then `fetch` hides why it rejects, and CORS may be why. */
+export function isCrossOrigin(url: string): boolean {
+  const base = isBrowser() ? baseUrl() : undefined;
+  return base !== undefined && new URL(url).origin !== new URL(base).origin;
+}
+
 /** What a relative URL is relative to: the page or the worker's script, where there is one. */
 export function baseUrl(): string | undefined {
   try {

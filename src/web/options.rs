@@ -58,6 +58,7 @@ impl Object<'_> {
             max_reissues: self.number("maxReissues"),
             replay: ReplayOption::parse(self.text("replay").as_deref().unwrap_or("hints"))?,
             fail_lost_session: self.text("onSessionLost").as_deref() == Some("fail"),
+            cross_origin: self.flag("crossOrigin"),
             on_gap: OnGap::parse(self.text("onGap").as_deref().unwrap_or("continue"))?,
             max_pending_events: self.number("maxPendingEvents"),
             max_pending_bytes: self.number("maxPendingBytes"),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClock } from "../../target/npm/clock.js";
 import { connector } from "../../target/npm/connect.js";
-import { isBrowser, mostConcurrent, randomSeed } from "../../target/npm/runtime.js";
+import { isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "../../target/npm/runtime.js";
 import { emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
 
 /** As in a renderer of Electron: a browser that has `process`. */
@@ -85,4 +85,15 @@ test("in a browser sessions share instances beyond the 24th, the least used firs
   await open();
   assert.equal(cores.length, 25, "an instance without sessions is no longer counted");
   await Promise.all(sessions.map((session) => session.close()));
+});
+
+test("only a page knows another origin", (t) => {
+  assert.equal(isCrossOrigin("https://api.example/mcp"), false);
+  inBrowser(t);
+  globalThis.location = { href: "https://app.example/page" };
+  t.after(() => {
+    delete globalThis.location;
+  });
+  assert.equal(isCrossOrigin("https://api.example/mcp"), true);
+  assert.equal(isCrossOrigin("https://app.example/mcp"), false);
 });

@@ -3,6 +3,7 @@
 
 mod calls;
 mod clocks;
+mod cors;
 mod doubt;
 mod gaps;
 mod handled;

@@ -152,6 +152,7 @@ impl Client {
         }
         let cursor = cursor.map(|cursor| self.shown(&cursor));
         self.stats.on_drop(DropCause::Idle);
+        self.session.idle_drops += 1;
         self.call_event(now, call, Event::Disconnected { cause: DropCause::Idle, cursor });
         self.rearm_idle(now, call);
         self.set_clocks(now, call);
@@ -234,6 +235,9 @@ impl Client {
             self.timers.set(Owner::Session, Clock::Connect, at);
         }
         self.session.suspect = false;
+        if matches!(asked, Asked::Answered) {
+            self.judge_rejected_resumes(now);
+        }
         for call in self.ledger.calls() {
             let Some(stream) = self.stream(call) else { continue };
             if matches!(stream.phase, Phase::Asking) {

@@ -37,6 +37,7 @@ impl Client {
         }
         let Some(call) = self.served(exchange) else { return };
         self.answered(now);
+        self.headers_passed(call);
         if self.rival(call) == Some(exchange) {
             return self.on_rival_head(now, call, &head);
         }
@@ -326,6 +327,9 @@ impl Client {
         self.exchanges.remove(&exchange);
         match self.stream(call).map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => {
+                if self.judge_rejected_post(now, call) {
+                    return self.send_queued(now);
+                }
                 let Some(entry) = self.ledger.get(call) else { return };
                 if failure.proves_not_sent() {
                     entry.delivery = Outcome::NotSent;
@@ -417,7 +421,8 @@ impl Client {
         };
         let said = excerpt(&body);
         let said = if said.is_empty() { said } else { format!(": {said}") };
-        let text = format!("the server answered {}{said}", head.status);
+        let hidden = self.hidden_session(call, head.status).unwrap_or_default();
+        let text = format!("the server answered {}{said}{hidden}", head.status);
         if matches!(head.status, 408 | 425 | 429 | 502 | 503 | 504) {
             let floor = head.retry_after(now.as_millis());
             return self.lost(now, call, reason, DropCause::Status.into(), &text, floor);

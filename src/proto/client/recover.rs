@@ -31,7 +31,8 @@ impl Client {
             stream.barren += 1;
         }
         let (broken, cursor) = (stream.broken, stream.cursor().map(str::to_string));
-        let cursor = cursor.filter(|_| self.session.probe != Some(call)); // A probe is not worth a resume.
+        // A probe is not worth a resume, and some pages may not resume.
+        let cursor = cursor.filter(|_| self.session.probe != Some(call) && !self.session.no_resume);
         self.stop_race(call);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
             let text = "the stream ended, and the data of its last event is no JSON";
@@ -42,6 +43,7 @@ impl Client {
             return self.wait_politely(now, call);
         }
         self.stats.on_drop(cause);
+        self.session.idle_drops += u32::from(cause == DropCause::Idle);
         if let Some(stream) = self.stream(call).filter(|stream| stream.lost_at.is_none() && cursor.is_some())
         {
             stream.lost_at = Some(now);
@@ -258,6 +260,9 @@ impl Client {
             attempt.result = AttemptResult::NetworkError;
         }
         self.no_answer(call);
+        if let Some(stream) = self.stream(call) {
+            stream.rejected += 1;
+        }
         self.on_attempt_failed(now, call, true, false);
     }
 

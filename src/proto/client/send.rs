@@ -187,6 +187,9 @@ impl Client {
         let url = entry.and_then(|entry| entry.redirect.clone());
         let mut headers = self.headers(method, offered, !is_first_post);
         headers.extend(cursor.map(|cursor| ("last-event-id", cursor)));
+        if let Some(entry) = self.ledger.get(call) {
+            entry.headers = headers.iter().map(|(name, _)| *name).collect();
+        }
         self.launch(
             Purpose::Call(call, takes_slot),
             HttpRequest { call: Some(call), url, method, headers, body },

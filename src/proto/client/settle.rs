@@ -97,6 +97,7 @@ impl Client {
         let outcome = entry.outcome();
         let retry_safe = outcome != Outcome::Unknown || self.is_safe(now, &entry);
         let mut diagnostics = entry.diagnostics;
+        diagnostics.hint = diagnostics.hint.or_else(|| self.hint(reason));
         diagnostics.ended_at = now.as_millis();
         diagnostics.protocol_version.clone_from(&self.session.version);
         let cursor = entry.stream.as_ref().and_then(|stream| stream.cursor.committed());

@@ -1,0 +1,98 @@
+//! CORS: in a page, a cross-origin fetch rejects without a cause, so it is judged by what worked before (design
+//! section 5).
+
+use super::Client;
+use crate::proto::error::Reason;
+use crate::proto::event::{DropCause, Hint};
+use crate::proto::ledger::Kind;
+use crate::proto::session::State;
+use crate::proto::time::Instant;
+use crate::proto::CallId;
+
+/// Headers that a cross-origin request may always carry.
+const SAFELISTED: [&str; 1] = ["accept"];
+
+impl Client {
+    /// A request was answered: its headers passed.
+    pub(super) fn headers_passed(&mut self, call: CallId) {
+        if let Some(entry) = self.ledger.peek(call).filter(|_| self.config.cross_origin) {
+            self.session.allowed_headers.extend(&entry.headers);
+        }
+    }
+
+    /// A POST was rejected before headers. Where it added header names to a request that succeeded, it is tried once
+    /// more, and then fails with the names the server must allow. Whether that was so.
+    pub(super) fn judge_rejected_post(&mut self, now: Instant, call: CallId) -> bool {
+        let Some(added) = self.added_headers(call) else { return false };
+        let Some(entry) = self.ledger.get(call) else { return false };
+        if !std::mem::replace(&mut entry.cors_suspected, true) {
+            // A preflight that fails sends nothing, so nothing can run twice.
+            self.post(now, call);
+            return true;
+        }
+        entry.diagnostics.hint = Some(Hint::Cors);
+        let text = format!("the browser refused the request twice; the server must list {added} in Access-Control-Allow-Headers");
+        self.fail(now, call, Reason::NetworkError, &text);
+        true
+    }
+
+    fn added_headers(&self, call: CallId) -> Option<String> {
+        let known = &self.session.allowed_headers;
+        if !self.config.cross_origin || known.is_empty() {
+            return None;
+        }
+        let is_new = |name: &&&str| !known.contains(**name) && !SAFELISTED.contains(*name);
+        let added: Vec<&str> = self.ledger.peek(call)?.headers.iter().filter(is_new).copied().collect();
+        (!added.is_empty()).then(|| added.join(", "))
+    }
+
+    /// A session answered while resumes were rejected twice: the page may not resume here.
+    pub(super) fn judge_rejected_resumes(&mut self, now: Instant) {
+        if !self.config.cross_origin {
+            return;
+        }
+        for call in self.ledger.calls() {
+            let Some(added) = self.added_headers(call) else { continue };
+            let Some(entry) = self.ledger.get(call) else { continue };
+            let rejected =
+                entry.kind == Kind::Request && entry.stream.as_ref().is_some_and(|s| s.rejected >= 2);
+            if !rejected {
+                continue;
+            }
+            self.session.no_resume = true;
+            entry.diagnostics.hint = Some(Hint::Cors);
+            let text = format!(
+                "the browser refuses to resume; the server must list {added} in Access-Control-Allow-Headers"
+            );
+            self.lost(now, call, Reason::ResumeRejected, DropCause::Network.into(), &text, None);
+        }
+    }
+
+    /// The text for a refusal right after a handshake in which no session id was visible.
+    pub(super) fn hidden_session(&mut self, call: CallId, status: u16) -> Option<&'static str> {
+        let hidden = self.config.cross_origin && self.session.id.is_none();
+        let begun = matches!(self.session.state, State::Confirming | State::Ready);
+        let entry = self.ledger.get(call).filter(|_| hidden && begun && matches!(status, 400 | 404))?;
+        entry.diagnostics.hint = Some(Hint::Cors);
+        Some("; no session id is visible: the server must list Mcp-Session-Id in Access-Control-Expose-Headers")
+    }
+
+    /// Where to look first, if nothing said it yet. The failed call's own exchange is closed already.
+    pub(super) fn hint(&self, reason: Reason) -> Option<Hint> {
+        const BROWSERS_CONNECTIONS: usize = 6;
+        match reason {
+            Reason::Unauthorized | Reason::Forbidden => Some(Hint::Auth),
+            Reason::FirstByteTimeout | Reason::ConnectTimeout
+                if self.exchanges.len() + 1 >= BROWSERS_CONNECTIONS =>
+            {
+                Some(Hint::Connections)
+            }
+            Reason::IdleTimeout | Reason::CallTimeout | Reason::RecoveryExhausted
+                if self.session.idle_drops >= 2 =>
+            {
+                Some(Hint::Buffering)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A page of another origin: fetch rejects without a cause, so it is judged by what worked before.
+
+use crate::world::{id_of, note, options, World, JSON, SSE};
+use landfall::proto::{CallId, Hint, Options, Reason};
+
+fn cross_origin() -> Options {
+    Options { cross_origin: true, ..options() }
+}
+
+fn initialized(session: Option<&str>) -> World {
+    let mut world = World::new(cross_origin());
+    world.client.connect(world.now);
+    world.drain();
+    let (post, request) = world.request();
+    world.head(post, 200, JSON, session);
+    let result = r#""result":{"protocolVersion":"2025-11-25"}"#;
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, id_of(&request)));
+    world.end(post);
+    world
+}
+
+#[test]
+fn a_request_that_adds_headers_and_is_rejected_twice_names_what_the_server_must_allow() {
+    let mut world = initialized(Some("s1"));
+    for _ in 0..2 {
+        let (post, _) = world.request();
+        world.cut(post);
+    }
+    assert!(world.requests.is_empty(), "no storm");
+    let failure = world.failure(CallId(0));
+    assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::NetworkError, Some(Hint::Cors)));
+    assert!(
+        failure.text.contains("mcp-session-id, mcp-protocol-version in Access-Control-Allow-Headers"),
+        "{}",
+        failure.text
+    );
+}
+
+#[test]
+fn a_session_id_that_is_not_exposed_is_named_when_the_next_request_is_refused() {
+    let mut world = initialized(None);
+    let (post, _) = world.request();
+    world.head(post, 400, "", None);
+    world.end(post);
+    let failure = world.failure(CallId(0));
+    assert_eq!(failure.diagnostics.hint, Some(Hint::Cors));
+    assert!(failure.text.contains("Mcp-Session-Id in Access-Control-Expose-Headers"), "{}", failure.text);
+}
+
+#[test]
+fn resumes_rejected_twice_while_posts_are_answered_turn_resuming_off_for_the_endpoint() {
+    let mut world = World::connected(cross_origin());
+    let (call, _, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.cut(post);
+    while world.is_pending(call) {
+        let (_, exchange, request) = world.next_request();
+        if request.body.is_none() {
+            world.cut(exchange);
+        } else {
+            world.head(exchange, 200, JSON, None);
+            world.body(exchange, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
+            world.end(exchange);
+        }
+    }
+    let failure = world.failure(call);
+    assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::ResumeRejected, Some(Hint::Cors)));
+    assert!(failure.text.contains("last-event-id"), "{}", failure.text);
+    assert_eq!(failure.diagnostics.attempts.len(), 3, "two that were made, and one that was planned");
+    let (call, _, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.cut(post);
+    assert_eq!(world.failure(call).reason, Reason::StreamLost, "and at once the next time");
+}
+
+#[test]
+fn a_header_timeout_with_six_connections_open_hints_at_them() {
+    let mut world = World::connected(options());
+    let calls: Vec<CallId> = (0..6).map(|_| world.call()).collect();
+    world.pass(120_000);
+    let failure = world.failure(calls[0]);
+    assert_eq!(
+        (failure.reason, failure.diagnostics.hint),
+        (Reason::FirstByteTimeout, Some(Hint::Connections))
+    );
+}
+
+#[test]
+fn in_the_same_origin_a_rejection_is_no_matter_of_headers() {
+    let mut world = World::connected(Options { max_reissues: Some(0.0), ..options() });
+    let (call, _, post) = world.streaming();
+    world.head(post, 200, SSE, None);
+    world.cut(post);
+    assert_eq!(world.failure(call).diagnostics.hint, None);
+}
