@@ -28,7 +28,7 @@ test("a session tells what the handshake brought", async () => {
   const { url, clientInfo, seed, terminate, full, browser } = cores[0].config;
   assert.deepEqual(
     { url, clientInfo, terminate, full, browser },
-    { url: address, clientInfo: '{"name":"me","version":"2"}', terminate: true, full: false, browser: false, crossOrigin: false },
+    { url: address, clientInfo: '{"name":"me","version":"2"}', terminate: true, full: false, browser: false },
   );
   assert.ok(Number.isSafeInteger(seed));
 });

@@ -103,7 +103,7 @@ impl Client {
     }
 
     /// What is left of a `Retry-After`.
-    fn floor(&mut self, now: Instant, call: CallId) -> Duration {
+    pub(super) fn floor(&mut self, now: Instant, call: CallId) -> Duration {
         self.stream(call).map_or(Duration::ZERO, |stream| stream.not_before.since(now))
     }
 
@@ -159,6 +159,8 @@ impl Client {
 
     /// Plans an attempt.
     pub(super) fn plan(&mut self, now: Instant, call: CallId, level: Level, wait: Duration) {
+        // Whoever waited for the speaker has a wait of its own now.
+        self.session.parked.retain(|parked| *parked != call);
         self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
         let cursor = self.shown_cursor(call).filter(|_| level == Level::L1);
         let Some(entry) = self.ledger.get(call) else { return };

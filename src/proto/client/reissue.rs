@@ -50,6 +50,8 @@ impl Client {
         if !self.may_reissue(now, call) {
             return self.fail(now, call, reason, text);
         }
+        let kept = self.floor(now, call);
+        let floor = Some(floor.unwrap_or_default().max(kept)).filter(|floor| !floor.is_zero());
         self.detach(now, call, reason, why);
         let reissues = self.ledger.peek(call).map_or(0, |entry| entry.reissues);
         let attempt = u32::try_from(reissues).unwrap_or(u32::MAX);
