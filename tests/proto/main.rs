@@ -10,6 +10,7 @@ mod handled;
 mod handshake;
 mod jsonrpc;
 mod outcomes;
+mod repeats;
 mod replace;
 mod reports;
 mod resume;

@@ -1,9 +1,7 @@
 //! Cuts, polite closes, cursors: the first rung of the ladder.
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{
-    AttemptResult, CallId, Event, ExchangeId, Method, Options, Outcome, Reason, ResponseHead,
-};
+use landfall::proto::{AttemptResult, CallId, ExchangeId, Method, Options, Outcome, Reason, ResponseHead};
 
 /// A call whose stream brought the event `1` and was cut.
 fn cut_after_one() -> (World, CallId, String) {
@@ -143,29 +141,6 @@ fn an_id_outside_latin_1_goes_back_as_its_utf_8_bytes() {
     world.cut(post);
     let (_, _, request) = world.next_request();
     assert_eq!(header(&request, "last-event-id"), Some("\u{e2}\u{80}\u{a6}x"));
-}
-
-#[test]
-fn what_was_delivered_is_dropped_when_a_resume_repeats_it() {
-    let mut world = World::connected(options());
-    let (call, id, post) = world.streaming();
-    world.body(post, &(note("1", "a") + &note("2", "b")));
-    world.cut(post);
-    let (_, get) = resume(&mut world);
-    world.head(get, 200, SSE, None);
-    world.body(get, &(note("1", "a") + &note("2", "b") + &note("3", "c")));
-    assert_eq!(world.messages.len(), 3);
-    assert!(world.events.iter().any(|(_, e)| matches!(e, Event::Resumed { replayed: 3, duplicates: 2, .. })));
-    world.body(get, &result(&id));
-    assert!(world.answer(call).contains("ok"));
-}
-
-#[test]
-fn equal_ids_on_a_live_stream_are_no_repeats() {
-    let mut world = World::connected(options());
-    let (_, _, post) = world.streaming();
-    world.body(post, &(note("1", "a") + &note("1", "b")));
-    assert_eq!(world.messages.len(), 2);
 }
 
 #[test]
@@ -378,24 +353,6 @@ fn a_post_refused_for_its_session_was_not_executed() {
 }
 
 #[test]
-fn a_broken_event_holds_the_cursor_before_it_and_a_second_broken_copy_is_final() {
-    let mut world = World::connected(options());
-    let (call, _, post) = world.streaming();
-    world.body(post, &note("1", "a"));
-    world.body(post, "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"resu\n\n");
-    world.body(post, &note("3", "c"));
-    world.end(post);
-    let (_, get, request) = world.next_request();
-    assert_eq!(header(&request, "last-event-id"), Some("1"));
-    world.head(get, 200, SSE, None);
-    world.body(get, "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"resu\n\n");
-    world.body(get, &note("3", "c"));
-    assert_eq!(world.messages.len(), 2, "the event after the broken one is not delivered again");
-    world.end(get);
-    assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
-}
-
-#[test]
 fn a_call_that_ends_while_it_waits_leaves_nothing_behind() {
     let (mut world, call, _) = cut_after_one();
     world.client.cancel(world.now, call);
@@ -435,58 +392,6 @@ fn cursors_and_sessions_are_digests_unless_the_user_wants_them_whole() {
     let told = format!("{:?} {:?}", world.events, world.failure(call));
     assert!(!told.contains("secret-1") && !told.contains("s1\""), "{told}");
     assert!(world.failure(call).diagnostics.session.as_deref().is_some_and(|s| s.starts_with('#')));
-}
-
-#[test]
-fn an_array_of_notifications_is_a_repeat_as_any_event_is() {
-    let mut world = World::connected(options());
-    let (_, _, post) = world.streaming();
-    let message = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
-    let array = format!("id: 1\ndata: [{message},{message}]\n\n");
-    world.body(post, &array);
-    world.cut(post);
-    let (_, get) = resume(&mut world);
-    world.head(get, 200, SSE, None);
-    world.body(get, &array);
-    assert_eq!(world.messages.len(), 2);
-}
-
-#[test]
-fn a_replayed_priming_block_does_not_move_the_cursor_back() {
-    let mut world = World::connected(options());
-    let (_, _, post) = world.streaming();
-    world.body(post, &("id: p\ndata:\n\n".to_string() + &note("2", "a")));
-    world.cut(post);
-    let (_, get) = resume(&mut world);
-    world.head(get, 200, SSE, None);
-    world.body(get, &("id: p\ndata:\n\n".to_string() + &note("2", "a")));
-    world.cut(get);
-    let (_, _, request) = world.next_request();
-    assert_eq!(header(&request, "last-event-id"), Some("2"));
-}
-
-#[test]
-fn after_a_broken_event_was_healed_the_cursor_is_behind_all_that_was_handled() {
-    let mut world = World::connected(options());
-    let (_, _, post) = world.streaming();
-    world.body(post, &(note("1", "a") + "id: 2\ndata: {\n\n" + &note("3", "c")));
-    world.cut(post);
-    let (_, get) = resume(&mut world);
-    world.head(get, 200, SSE, None);
-    world.body(get, &(note("2", "b") + &note("3", "c")));
-    assert_eq!(world.messages.len(), 3);
-    world.cut(get);
-    let (_, _, request) = world.next_request();
-    assert_eq!(header(&request, "last-event-id"), Some("3"));
-}
-
-#[test]
-fn a_broken_first_event_is_no_cursor() {
-    let mut world = World::connected(options());
-    let (call, _, post) = world.streaming();
-    world.body(post, "id: 1\ndata: {\n\n");
-    world.end(post);
-    assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
 }
 
 #[test]
