@@ -42,7 +42,8 @@ impl Bounds {
         let deadline = own.deadline.or(base.deadline);
         let recovery = own.recovery.or(base.recovery);
         let half = deadline.map_or(f64::INFINITY, |deadline| deadline / 2.0);
-        let call = own.call.or(base.call).unwrap_or_else(|| half.min(recovery.unwrap_or(120_000.0)).min(120_000.0));
+        let call =
+            own.call.or(base.call).unwrap_or_else(|| half.min(recovery.unwrap_or(120_000.0)).min(120_000.0));
         let recovery = recovery.unwrap_or_else(|| call.max(half.min(120_000.0)));
         let deadline = deadline.unwrap_or_else(|| (call + recovery).max(600_000.0));
         let handler = own.handler.or(base.handler).unwrap_or(30_000.0);

@@ -4,6 +4,7 @@
 //! does not hold. `LANDFALL_SEED=<n>` runs that one again and tells it line by line; `LANDFALL_SOAK=<n>` runs so many.
 
 mod agenda;
+mod benign;
 mod clocks;
 mod network;
 mod properties;
@@ -12,9 +13,11 @@ mod server;
 mod shares;
 mod trace;
 mod trail;
+mod watch;
 mod work;
 mod world;
 
+use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
@@ -28,6 +31,8 @@ use world::Run;
 
 /// Schedules of an ordinary test.
 const SCHEDULES: u64 = 20_000;
+/// Every so many of them run twice, to compare the traces.
+const TWICE: u64 = 4;
 
 fn tree(seed: u64) -> impl ValueTree<Value = Schedule> {
     let mut bytes = [0; 32];
@@ -37,8 +42,8 @@ fn tree(seed: u64) -> impl ValueTree<Value = Schedule> {
     schedules().new_tree(&mut runner).expect("no strategy of ours rejects")
 }
 
-/// Runs a schedule twice. Why it is wrong, if it is.
-fn judge(schedule: &Schedule) -> Result<Run, String> {
+/// Runs a schedule, maybe twice. Why it is wrong, if it is.
+fn judge(schedule: &Schedule, twice: bool) -> Result<Run, String> {
     let once = || catch_unwind(AssertUnwindSafe(|| world::run(schedule, false)));
     let run = once().map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -47,23 +52,34 @@ fn judge(schedule: &Schedule) -> Result<Run, String> {
     if let Some(broken) = run.broken {
         return Err(broken);
     }
+    if !twice {
+        return Ok(run);
+    }
     match once() {
         Ok(again) if again.trace == run.trace => Ok(run),
         _ => Err("the same seed gives another trace".to_string()),
     }
 }
 
-/// The smallest schedule found that is wrong, and why.
+/// What is wrong, without its numbers and names.
+fn kind(why: &str) -> String {
+    const MOST: usize = 60;
+    let words = why.split(|c: char| c.is_ascii_digit()).filter(|words| !words.is_empty());
+    let plain = words.collect::<Vec<_>>().join("#");
+    plain.chars().take_while(|c| !matches!(c, '"' | '{')).take(MOST).collect()
+}
+
+/// The smallest schedule found that is wrong in the same way, and why.
 fn shrink(mut tree: impl ValueTree<Value = Schedule>, mut why: String) -> (Schedule, String) {
     const MOST: usize = 4_000;
-    let mut smallest = tree.current();
+    let (mut smallest, wrong) = (tree.current(), kind(&why));
     for _ in 0..MOST {
-        let moved = match judge(&tree.current()) {
-            Err(broken) => {
+        let moved = match judge(&tree.current(), true) {
+            Err(broken) if kind(&broken) == wrong => {
                 (smallest, why) = (tree.current(), broken);
                 tree.simplify()
             }
-            Ok(_) => tree.complicate(),
+            _ => tree.complicate(),
         };
         if !moved {
             break;
@@ -90,14 +106,16 @@ fn report(seed: u64, why: &str, tree: impl ValueTree<Value = Schedule>) -> ! {
     }
     println!("{skipped} lines, and then:\n{}", log[skipped..].join("\n"));
     println!("WRONG: {broken}");
-    panic!("{broken}\n(again: LANDFALL_SEED={seed} cargo test --test proto sim -- --nocapture; at first: {why})");
+    panic!(
+        "{broken}\n(again: LANDFALL_SEED={seed} cargo test --test proto sim -- --nocapture; at first: {why})"
+    );
 }
 
 #[test]
 fn every_schedule_keeps_the_promises() {
     if let Some(seed) = number_from_env("LANDFALL_SEED") {
         let tree = tree(seed);
-        if let Err(why) = judge(&tree.current()) {
+        if let Err(why) = judge(&tree.current(), true) {
             report(seed, &why, tree);
         }
         println!("{}", world::run(&tree.current(), true).log.join("\n"));
@@ -113,18 +131,20 @@ fn every_schedule_keeps_the_promises() {
 
 /// Runs these seeds on every processor.
 fn run_all(first: u64, count: u64) -> Tally {
+    /// So many wrong schedules are enough to see what is wrong.
+    const MOST_WRONG: usize = 200;
     let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
-    let wrong: Mutex<Option<(u64, String)>> = Mutex::new(None);
+    let wrong: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
     let work = || {
         let mut own = Tally::default();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= first + count || wrong.lock().expect("no panic").is_some() {
+            if seed >= first + count || wrong.lock().expect("no panic").len() >= MOST_WRONG {
                 break;
             }
-            match judge(&tree(seed).current()) {
+            match judge(&tree(seed).current(), seed % TWICE == 0) {
                 Ok(run) => own.add(&run),
-                Err(why) => *wrong.lock().expect("no panic") = Some((seed, why)),
+                Err(why) => wrong.lock().expect("no panic").push((seed, why)),
             }
         }
         tally.lock().expect("no panic").join(own);
@@ -135,8 +155,19 @@ fn run_all(first: u64, count: u64) -> Tally {
             scope.spawn(work);
         }
     });
-    if let Some((seed, why)) = wrong.into_inner().expect("no panic") {
-        report(seed, &why, tree(seed));
+    let (mut wrong, tally) = (wrong.into_inner().expect("no panic"), tally.into_inner().expect("no panic"));
+    wrong.sort_unstable();
+    let mut kinds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for (seed, why) in &wrong {
+        kinds.entry(kind(why)).or_default().push(*seed);
     }
-    tally.into_inner().expect("no panic")
+    for (kind, seeds) in &kinds {
+        println!("{} schedules, the first {}: {kind}", seeds.len(), seeds[0]);
+    }
+    if let Some((seed, why)) = wrong.first() {
+        tally.print();
+        println!("{} right, {} wrong", tally.runs, wrong.len());
+        report(*seed, why, tree(*seed));
+    }
+    tally
 }

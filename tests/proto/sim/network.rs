@@ -166,6 +166,13 @@ impl Network {
         id
     }
 
+    /// Whether this is a resume beside a silent body of the same call.
+    pub(crate) fn is_rival(&self, id: LinkId) -> bool {
+        let call = self.links[id].call;
+        let older = self.links[..id].iter().any(|link| link.call == call && link.is_open() && link.headed);
+        call.is_some() && older
+    }
+
     /// The request travels to the server.
     pub(crate) fn request(&mut self, agenda: &mut Agenda<Happening>, now: Time, id: LinkId) {
         let link = &mut self.links[id];

@@ -368,14 +368,60 @@ impl Step {
     }
 }
 
+/// What kind of run it is.
+#[derive(Copy, Clone, Debug)]
+enum Mood {
+    /// Anything goes.
+    Wild,
+    /// The store forgets, and resumes leave out what is gone.
+    Forgetful,
+    /// Nothing but what passes.
+    Tame,
+}
+
 pub(crate) fn schedules() -> impl Strategy<Value = Schedule> {
+    let mood = prop_oneof![7 => Just(Mood::Wild), 2 => Just(Mood::Forgetful), 1 => Just(Mood::Tame)];
     let calls = prop_oneof![
         12 => prop::collection::vec(call(), 1..6),
         1 => prop::collection::vec(call(), 6..24),
     ];
-    let incidents = prop::collection::vec((0..40_000u32, incident()), 0..3);
-    (any::<u64>(), server(), client(), calls, incidents)
-        .prop_map(|(seed, server, client, calls, incidents)| Schedule { seed, server, client, calls, incidents })
+    let count = prop_oneof![3 => Just(0usize), 4 => Just(1), 2 => Just(2)];
+    let at = prop_oneof![4 => 0..3_000u32, 1 => 3_000..40_000u32];
+    let incidents = (count, prop::collection::vec((at, incident()), 2))
+        .prop_map(|(count, list)| list.into_iter().take(count).collect::<Vec<_>>());
+    (any::<u64>(), mood, server(), client(), calls, incidents).prop_map(
+        |(seed, mood, server, client, calls, incidents)| {
+            let mut schedule = Schedule { seed, server, client, calls, incidents };
+            match mood {
+                Mood::Wild => {}
+                Mood::Forgetful => schedule.forget(),
+                Mood::Tame => schedule.tame(),
+            }
+            schedule
+        },
+    )
+}
+
+impl Schedule {
+    /// Makes the server one that leaves out what its store has lost.
+    fn forget(&mut self) {
+        self.server.unknown = Unknown::Skip;
+        self.server.ids = Ids::PerStream;
+        self.server.keep = Some(self.server.keep.unwrap_or(2));
+        self.server.held = Held::Move;
+        self.incidents.retain(|(_, incident)| !matches!(incident, Incident::SessionDies(_)));
+        for call in &mut self.calls {
+            call.pace = call.pace.min(100);
+            call.replies.clear();
+            // A series, a cut, what is lost, and what comes after it.
+            let rest = std::mem::take(&mut call.steps);
+            let lost = 3 + rest.len() % 5;
+            call.steps = vec![Step::Note, Step::Note, Step::Progress, Step::Note, Step::Cut];
+            call.steps.extend(std::iter::repeat_n(Step::Note, lost));
+            call.steps.push(Step::Wait(3_000));
+            call.steps.extend(rest);
+        }
+    }
 }
 
 fn server() -> impl Strategy<Value = ServerPlan> {
@@ -484,21 +530,22 @@ fn call() -> impl Strategy<Value = CallPlan> {
         |((at, tool, clocks), (replies, steps, pace, last), (resumes, stubborn), user)| {
             let (cancel, answers, handler, tokens, on_gap) = user;
             CallPlan {
-            at,
-            tool,
-            clocks,
-            replies,
-            steps,
-            pace,
-            last,
-            resumes,
-            stubborn,
-            cancel,
-            answers,
-            handler,
-            tokens,
-            on_gap,
-        }},
+                at,
+                tool,
+                clocks,
+                replies,
+                steps,
+                pace,
+                last,
+                resumes,
+                stubborn,
+                cancel,
+                answers,
+                handler,
+                tokens,
+                on_gap,
+            }
+        },
     )
 }
 
@@ -539,7 +586,8 @@ fn resume() -> impl Strategy<Value = Resume> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let retry = || prop_oneof![2 => Just(1u32), 4 => 100..3_000u32, 1 => 3_000..60_000u32, 1 => Just(86_400_000)];
+    let retry =
+        || prop_oneof![2 => Just(1u32), 4 => 100..3_000u32, 1 => 3_000..60_000u32, 1 => Just(86_400_000)];
     let odd = prop::sample::select(vec![OddId::Foreign, OddId::Empty, OddId::Control, OddId::Long]);
     prop_oneof![
         10 => Just(Step::Note),

@@ -4,10 +4,10 @@ use landfall::proto::{HttpRequest, Method, ResponseHead};
 use serde_json::Value;
 
 use super::agenda::{Rng, Time};
-use super::network::{Fate, Fault, LinkId, Stretch};
+use super::network::{Fate, Fault, LinkId, Mark, Stretch};
 use super::schedule::{Bodies, Held, Incident, Lost, Ping, Reply, Resume, Schedule, Unknown};
 use super::shares::{Happened, Shares};
-use super::work::Work;
+use super::work::{IdUse, Stored, Work};
 
 /// What the server wants done.
 pub(crate) enum Effect {
@@ -41,6 +41,8 @@ pub(crate) struct Server<'a> {
     pub(crate) executed: Vec<u32>,
     /// Sessions that it forgot by itself.
     pub(crate) deaths: u32,
+    /// How often it said that the tools have changed.
+    lists: u32,
     pub(crate) shares: Shares,
 }
 
@@ -63,6 +65,7 @@ impl<'a> Server<'a> {
             effects: Vec::new(),
             executed: vec![0; schedule.calls.len()],
             deaths: 0,
+            lists: 0,
             shares: Shares::default(),
         }
     }
@@ -128,9 +131,17 @@ impl<'a> Server<'a> {
                 }
             }
             Incident::ListChanged => {
-                let text = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
-                let links: Vec<_> = self.works.iter().filter_map(|work| work.attached).collect();
-                self.effects.extend(links.into_iter().map(|link| Effect::Write(link, Stretch::text(text))));
+                let open = |work: &&Work| work.json.is_none();
+                for link in self.works.iter().filter(open).filter_map(|work| work.attached) {
+                    self.lists += 1;
+                    let text = format!("~list.{}~", self.lists);
+                    let params = format!(r#"{{"_meta":{{"text":"{text}"}}}}"#);
+                    let method = "notifications/tools/list_changed";
+                    let json = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+                    let mut stretch = Stretch::default();
+                    stretch.push(&format!("data: {json}\n\n"), Some(Mark::Loose(text)));
+                    self.effects.push(Effect::Write(link, stretch));
+                }
             }
             _ => {}
         }
@@ -331,7 +342,10 @@ impl<'a> Server<'a> {
             }
             from = kept_from;
         }
-        let from = from.saturating_sub(plan.overlap.into()).max(kept_from);
+        // What has no name of its own is not replayed to one that is past it.
+        let nameless = |event: &Stored| matches!(event.id_use, IdUse::Clears | IdUse::TooLong);
+        let named_from = self.works[work].events[..=place].iter().rposition(nameless).map_or(0, |at| at + 1);
+        let from = from.saturating_sub(plan.overlap.into()).max(kept_from).max(named_from);
         let old = self.works[work].attached;
         match plan.held {
             Held::Conflict if old.is_some() => {

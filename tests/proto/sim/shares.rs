@@ -27,10 +27,13 @@ pub(crate) enum Happened {
     Answered,
     Failed,
     Close,
+    Gap,
+    Skipped,
+    MustAnswer,
 }
 
 impl Happened {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Duplicate,
@@ -51,7 +54,11 @@ impl Happened {
         Self::Answered,
         Self::Failed,
         Self::Close,
+        Self::Gap,
+        Self::Skipped,
+        Self::MustAnswer,
     ];
+
     /// The ingredients that the issue asks for.
     pub(crate) const REQUIRED: [Self; 8] = [
         Self::Cut,

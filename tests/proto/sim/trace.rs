@@ -76,7 +76,7 @@ impl Trace {
             Output::Settle(call, at, Settlement::Result { message, .. }) => {
                 let _ = write!(self, "{call:?}{at:?}{}", client.text(*message));
             }
-            Output::Event(call, at, Event::Message { message } | Event::Progress { message }) => {
+            Output::Event(call, at, Event::Message { message, .. } | Event::Progress { message, .. }) => {
                 let _ = write!(self, "{call:?}{at:?}{}", client.text(*message));
             }
             other => {
@@ -85,20 +85,27 @@ impl Trace {
         }
         self.line(now, "    < ", |line| match output {
             Output::Settle(call, _, Settlement::Failed(failure)) => {
-                write!(line, "Failed({call:?}, {:?}, {:?}, {})", failure.reason, failure.outcome, failure.text)
+                write!(
+                    line,
+                    "Failed({call:?}, {:?}, {:?}, {})",
+                    failure.reason, failure.outcome, failure.text
+                )
             }
             Output::Settle(call, _, Settlement::Result { message, .. }) => {
                 write!(line, "Result({call:?}, {})", client.text(*message))
             }
-            Output::Event(call, _, Event::Message { message } | Event::Progress { message }) => {
+            Output::Event(call, _, Event::Message { message, .. } | Event::Progress { message, .. }) => {
                 write!(line, "Message({call:?}, {})", client.text(*message))
             }
             Output::Transmit(exchange, request) => {
-                let has_name =
-                    |name: &&str| matches!(*name, "mcp-session-id" | "last-event-id");
+                let has_name = |name: &&str| matches!(*name, "mcp-session-id" | "last-event-id");
                 let told: Vec<_> = request.headers.iter().filter(|(name, _)| has_name(name)).collect();
                 let body = request.body.as_deref().unwrap_or_default();
-                write!(line, "Transmit({exchange:?}, {:?}, {:?} {told:?} {body})", request.call, request.method)
+                write!(
+                    line,
+                    "Transmit({exchange:?}, {:?}, {:?} {told:?} {body})",
+                    request.call, request.method
+                )
             }
             other => write!(line, "{other:?}"),
         });

@@ -1,7 +1,6 @@
-//! Where a call is in its stream, by what really came to the client.
+//! Where a call is in its stream, by what really came to the client and what its user did with it.
 
-use std::collections::BTreeMap;
-
+use super::agenda::Time;
 use super::network::LinkId;
 use super::server::Server;
 use super::work::IdUse;
@@ -17,51 +16,176 @@ pub(crate) enum Place {
     Unusable,
 }
 
-/// The events of one lineage that came to the client.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Only a broken copy came.
+    Broken,
+    /// A handler has it, under this key, since then.
+    InHand(u32, Time),
+    /// A handler failed: it may come again, once.
+    Failed,
+    Done,
+}
+
+/// An event that came.
+#[derive(Clone, Debug)]
+struct Arrived {
+    /// Its place in the store; none for an event without an id.
+    place: Option<usize>,
+    texts: Vec<String>,
+    state: State,
+    /// It came again, after its handler failed: it won't come once more.
+    second: bool,
+    /// The exchange on which it came last.
+    link: LinkId,
+}
+
+/// The events of one lineage that came to the client, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trail {
     work: usize,
-    /// By their place in the store: whether a whole copy came, and on which exchange it came last.
-    events: BTreeMap<usize, (bool, LinkId)>,
-    /// A broken copy came.
-    was_broken: bool,
+    events: Vec<Arrived>,
+    /// Events whose handler failed twice.
+    pub(crate) given_up: usize,
 }
 
 impl Trail {
-    /// An event came. Whether it came on this exchange before.
-    pub(crate) fn brought(&mut self, work: usize, place: usize, broken: bool, link: LinkId) -> bool {
+    /// An event came. Whether a whole copy came on this exchange before.
+    pub(crate) fn brought(
+        &mut self,
+        work: usize,
+        place: usize,
+        broken: bool,
+        link: LinkId,
+        texts: &[String],
+    ) -> bool {
         self.work = work;
-        self.was_broken |= broken;
-        // What came broken and is not brought again by a resume will never come.
-        self.events.retain(|earlier, (whole, on)| *whole || *earlier >= place || *on == link);
-        let known = self.events.get(&place).copied();
-        let (was_whole, before) = known.unwrap_or((false, usize::MAX));
-        self.events.insert(place, (was_whole || !broken, link));
-        was_whole && before == link
+        let Some(known) = self.events.iter_mut().find(|event| event.place == Some(place)) else {
+            let state = if broken { State::Broken } else { State::Done };
+            let texts = texts.to_vec();
+            self.events.push(Arrived { place: Some(place), texts, state, second: false, link });
+            return false;
+        };
+        let before = std::mem::replace(&mut known.link, link);
+        match known.state {
+            State::Broken | State::Failed if broken => false,
+            State::Broken => {
+                known.state = State::Done;
+                false
+            }
+            State::Failed => {
+                (known.state, known.second) = (State::Done, true);
+                false
+            }
+            State::InHand(..) | State::Done => before == link,
+        }
     }
 
-    /// The last id before the first event that came broken.
+    /// An event came whose id is too long to keep: the place is cleared, and the event has no name.
+    pub(crate) fn brought_too_long(&mut self, work: usize, place: usize, texts: &[String], link: LinkId) {
+        self.work = work;
+        let (texts, state) = (texts.to_vec(), State::Done);
+        self.events.push(Arrived { place: Some(place), texts, state, second: false, link });
+    }
+
+    /// An event without an id came.
+    pub(crate) fn brought_loose(&mut self, text: &str, link: LinkId) {
+        let texts = vec![text.to_string()];
+        self.events.push(Arrived { place: None, texts, state: State::Done, second: false, link });
+    }
+
+    /// An event was handed to the user. Whether that was the second time, after its handler failed.
+    pub(crate) fn handed(&mut self, now: Time, text: &str, key: Option<u32>) -> bool {
+        let has_text = |event: &Arrived| event.texts.iter().any(|known| known == text);
+        let open = self.events.iter().rposition(|event| has_text(event) && event.state == State::Done);
+        let Some(place) = open.or_else(|| self.events.iter().rposition(has_text)) else { return false };
+        let event = &mut self.events[place];
+        let second = event.second;
+        match key {
+            Some(key) if event.state == State::Done => event.state = State::InHand(key, now),
+            // The server sent it twice on one body: the handler has it twice.
+            Some(key) => {
+                let again = Arrived { state: State::InHand(key, now), second: false, ..event.clone() };
+                self.events.push(again);
+            }
+            None => {}
+        }
+        second
+    }
+
+    /// A handler reported. Reports that come too late count for nothing.
+    pub(crate) fn handled(&mut self, key: u32, ok: bool) {
+        let in_hand = |event: &&mut Arrived| matches!(event.state, State::InHand(held, _) if held == key);
+        let Some(event) = self.events.iter_mut().find(in_hand) else { return };
+        if ok {
+            event.state = State::Done;
+        } else {
+            self.given_up += usize::from(event.second);
+            event.state = if event.second { State::Done } else { State::Failed };
+        }
+    }
+
+    /// Handlers that took longer than they may have failed.
+    pub(crate) fn expire(&mut self, now: Time, handler: Time) {
+        let late = |event: &Arrived| match event.state {
+            State::InHand(key, since) if since + handler <= now => Some(key),
+            _ => None,
+        };
+        while let Some(key) = self.events.iter().find_map(late) {
+            self.handled(key, false);
+        }
+    }
+
+    /// Events whose handler failed, and that did not come again.
+    pub(crate) fn failed(&self) -> usize {
+        self.events.iter().filter(|event| event.state == State::Failed).count()
+    }
+
+    /// The last id before the first event that was not handled.
+    fn committed(&self, server: &Server<'_>) -> Place {
+        let done = self.events.iter().take_while(|event| event.state == State::Done);
+        done.filter_map(|event| self.id(event, server)).last().unwrap_or(Place::Nowhere)
+    }
+
+    /// The same, before the response: that one settles the call, and nobody is told of its id. Where an id was cleared,
+    /// nothing is said.
+    pub(crate) fn told(&self, server: &Server<'_>) -> Place {
+        if self.events.iter().any(|event| self.id(event, server) == Some(Place::Nowhere)) {
+            return Place::Nowhere;
+        }
+        let is_response = |event: &Arrived| {
+            event.place.is_some_and(|place| server.works[self.work].events[place].is_response)
+        };
+        let done = self.events.iter().take_while(|event| event.state == State::Done && !is_response(event));
+        done.filter_map(|event| self.id(event, server)).last().unwrap_or(Place::Nowhere)
+    }
+
+    /// Where a resume may go on: with nothing handled, behind the first event that the client has.
     pub(crate) fn place(&self, server: &Server<'_>) -> Place {
-        self.handled(server).last().unwrap_or(Place::Nowhere)
+        let committed = self.committed(server);
+        let mut open = self.events.iter().skip_while(|event| event.state == State::Done);
+        // What comes with an empty id can't be told from a repeat: it may not come again.
+        if open.clone().any(|event| self.id(event, server) == Some(Place::Nowhere)) {
+            return Place::Nowhere;
+        }
+        if committed != Place::Nowhere {
+            return committed;
+        }
+        let first =
+            open.by_ref().map(|event| (event.state, self.id(event, server))).find(|(_, id)| id.is_some());
+        match first {
+            Some((State::InHand(..) | State::Failed | State::Done, Some(place))) => place,
+            _ => Place::Nowhere,
+        }
     }
 
-    /// Whether a resume may ask with this id: it is where the call is, or, after a broken copy, was there before.
-    pub(crate) fn allows(&self, cursor: &str, server: &Server<'_>) -> bool {
-        let asked = Place::Cursor(cursor.to_string());
-        self.place(server) == asked || (self.was_broken && self.handled(server).any(|place| place == asked))
-    }
-
-    /// Where each event up to the first broken one brought the call.
-    fn handled<'t>(&'t self, server: &'t Server<'_>) -> impl Iterator<Item = Place> + 't {
-        let whole = self.events.iter().take_while(|(_, (whole, _))| *whole);
-        whole.filter_map(|(number, _)| {
-            let event = &server.works[self.work].events[*number];
-            let id = event.id.as_ref()?;
-            Some(match event.id_use {
-                IdUse::Cursor => Place::Cursor(id.clone()),
-                IdUse::Clears => Place::Nowhere,
-                IdUse::Unusable => Place::Unusable,
-            })
+    fn id(&self, event: &Arrived, server: &Server<'_>) -> Option<Place> {
+        let stored = &server.works[self.work].events[event.place?];
+        let id = stored.id.as_ref()?;
+        Some(match stored.id_use {
+            IdUse::Cursor => Place::Cursor(id.clone()),
+            IdUse::Clears | IdUse::TooLong => Place::Nowhere,
+            IdUse::Unusable => Place::Unusable,
         })
     }
 }

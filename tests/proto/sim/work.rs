@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::network::{Fault, LinkId, Mark, Stretch};
-use super::schedule::{Ids, Last, OddId, Prime, Reply, Step};
+use super::schedule::{Handler, Ids, Last, OddId, Prime, Reply, Step};
 use super::server::{Effect, Server};
 use super::shares::Happened;
 
@@ -14,7 +14,10 @@ use super::shares::Happened;
 pub(crate) enum IdUse {
     Cursor,
     Clears,
+    /// No header can carry it.
     Unusable,
+    /// Nobody keeps it.
+    TooLong,
 }
 
 /// An event in the store.
@@ -216,10 +219,8 @@ impl Server<'_> {
         let text = format!("~{}.{}.{}~", work.call, work.nth, work.texts);
         work.texts += 1;
         work.progress += 1;
-        let params = format!(
-            r#"{{"progressToken":{},"progress":{},"message":"{text}"}}"#,
-            work.token, work.progress
-        );
+        let params =
+            format!(r#"{{"progressToken":{},"progress":{},"message":"{text}"}}"#, work.token, work.progress);
         let data = format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
         self.emit(number, Draft { data: Some(data), texts: vec![text], ..Draft::default() });
     }
@@ -284,7 +285,7 @@ impl Server<'_> {
             Some(OddId::Foreign) => (Some(format!("…{id}")), IdUse::Cursor),
             Some(OddId::Empty) => (Some(String::new()), IdUse::Clears),
             Some(OddId::Control) => (Some(format!("a\u{c}{id}")), IdUse::Unusable),
-            Some(OddId::Long) => (Some(format!("{id}{}", "x".repeat(1_100))), IdUse::Unusable),
+            Some(OddId::Long) => (Some(format!("{id}{}", "x".repeat(1_100))), IdUse::TooLong),
         }
     }
 
@@ -305,6 +306,10 @@ impl Server<'_> {
     fn repeat(&mut self, number: usize) {
         let work = &self.works[number];
         let (Some(link), Some(event)) = (work.attached, work.events.last()) else { return };
+        // Twice on one body under one id is no repeat to the client; two handlers that fail at it judge nothing.
+        if event.first == Some(link) && self.schedule.calls[work.call].handler != Handler::None {
+            return;
+        }
         let mut stretch = Stretch::default();
         let mark = Mark::Block { work: number, place: work.events.len() - 1, broken: event.broken };
         stretch.push(&event.block, Some(mark));
@@ -339,7 +344,8 @@ impl Server<'_> {
         self.shares.happened(Happened::Question);
         let params = r#"{"message":"which?","requestedSchema":{"type":"object","properties":{}}}"#;
         let method = "elicitation/create";
-        let data = format!(r#"{{"jsonrpc":"2.0","id":"ask-{number}","method":"{method}","params":{params}}}"#);
+        let data =
+            format!(r#"{{"jsonrpc":"2.0","id":"ask-{number}","method":"{method}","params":{params}}}"#);
         self.emit(number, Draft { data: Some(data), ..Draft::default() });
     }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use landfall::proto::{
-    CallId, CallSpec, Client, Config, Event, ExchangeId, HttpRequest, Input, Instant, IoFailure, Load, Method,
-    Options, Output, ResponseHead,
+    CallId, CallSpec, Client, Config, Event, ExchangeId, HttpRequest, Input, Instant, IoFailure, Load,
+    Method, Options, Output, ResponseHead,
 };
 
 use super::agenda::{Agenda, Rng, Time};
 use super::network::{Delivery, Fate, Fault, LinkId, Network};
 use super::properties::Judge;
-use super::schedule::{Broken, CallPlan, Clocks, Incident, Reply, Resume, Schedule, Tool};
+use super::schedule::{Broken, CallPlan, Clocks, Handler, Incident, Reply, Resume, Schedule, Tool};
 use super::server::{Effect, Server};
 use super::shares::{Happened, Shares};
 use super::trace::Trace;
@@ -25,6 +25,8 @@ pub(crate) enum Happening {
     Cancel(usize),
     /// The user answers a question put to this client.
     Answer(u32, String),
+    /// A handler of this client's reports on an event.
+    Handled(u32, CallId, u32, bool),
     Incident(Incident),
     /// A request comes to the server.
     Arrive(LinkId),
@@ -82,7 +84,7 @@ pub(crate) fn run(schedule: &Schedule, logging: bool) -> Run {
     world.connect();
     world.until_rest();
     world.rest("all is done");
-    if !world.closed {
+    if !world.closed && world.judge.broken.is_none() {
         world.close();
         world.until_rest();
         world.rest("the client was closed");
@@ -97,6 +99,8 @@ fn client(schedule: &Schedule, generation: u32) -> Client {
         capabilities: r#"{"elicitation":{}}"#.to_string(),
         timeouts: plan.clocks.options(),
         max_concurrent: Some(f64::from(plan.max_concurrent)),
+        max_pending_events: Some(f64::from(plan.max_pending)),
+        replay: plan.replay,
         fail_lost_session: plan.fail_lost,
         full_diagnostics: true,
         ..Options::default()
@@ -210,7 +214,12 @@ impl<'a> World<'a> {
                 self.client.answer(instant(self.now), &body);
                 self.drain();
             }
-            Happening::Answer(..) => {}
+            Happening::Handled(generation, call, key, ok) if generation == self.generation => {
+                self.judge.on_handled(self.now, call, key, ok);
+                self.client.handled(instant(self.now), call, key, ok);
+                self.drain();
+            }
+            Happening::Answer(..) | Happening::Handled(..) => {}
             Happening::Incident(incident) => self.incident(incident),
             Happening::Arrive(link) => self.arrive(link),
             Happening::Deliver(link, delivery) => self.deliver(link, delivery),
@@ -247,11 +256,19 @@ impl<'a> World<'a> {
             None => ("resources/read", None, format!("{{\"uri\":\"sim:{number}\",\"k\":{number}}}")),
         };
         let idempotent = plan.tool == Tool::Vouched;
-        let (method, progress) = (method.to_string(), true);
-        self.call(
-            Some(number),
-            CallSpec { method, params, tool, progress, idempotent, timeouts, ..CallSpec::default() },
-        );
+        let spec = CallSpec {
+            method: method.to_string(),
+            params,
+            tool,
+            progress: true,
+            idempotent,
+            on_gap: Some(plan.on_gap),
+            reports_handling: plan.handler != Handler::None,
+            wants_tokens: plan.tokens,
+            timeouts,
+            ..CallSpec::default()
+        };
+        self.call(Some(number), spec);
     }
 
     fn call(&mut self, number: Option<usize>, spec: CallSpec) {
@@ -267,7 +284,8 @@ impl<'a> World<'a> {
             Incident::Outage(ms, broken) => {
                 self.shares.happened(Happened::Outage);
                 self.outage = Some((self.now + u64::from(ms) * 1_000, broken));
-                let open: Vec<_> = self.network.links.iter().enumerate().filter(|(_, l)| l.is_open()).collect();
+                let open: Vec<_> =
+                    self.network.links.iter().enumerate().filter(|(_, l)| l.is_open()).collect();
                 for link in open.into_iter().map(|(id, _)| id).collect::<Vec<_>>() {
                     let fault = if broken == Broken::Cut { Fault::Cut } else { Fault::Silence };
                     self.server.lose(link, fault);
@@ -319,6 +337,7 @@ impl<'a> World<'a> {
         loop {
             let output = self.client.poll_output();
             if let Output::Timeout(next) = output {
+                self.judge.on_read(self.now, &self.server);
                 self.trace.wake(next.map(|(at, _)| at));
                 self.wake = next.map(|(at, _)| micros(at));
                 return;
@@ -338,17 +357,23 @@ impl<'a> World<'a> {
             Output::Read(exchange, reads) => self.read(exchange, reads),
             Output::Abort(exchange) => {
                 if let Some(&link) = self.exchanges.get(&exchange) {
-                    self.judge.on_abort(self.now, &self.network.links[link]);
+                    self.judge.on_abort(link, &self.network);
                     self.abort(link);
                 }
             }
             Output::Event(call, _, event) => {
-                let text = match &event {
-                    Event::Message { message } | Event::Progress { message } => self.client.text(*message),
-                    _ => "",
+                let (text, key) = match &event {
+                    Event::Message { message, key, .. } | Event::Progress { message, key, .. } => {
+                        (self.client.text(*message), *key)
+                    }
+                    _ => ("", None),
                 };
-                self.judge.on_event(self.now, call, &event, text);
+                self.judge.on_event(self.now, call, &event, text, &self.server);
+                if let Some((call, key)) = call.zip(key) {
+                    self.handle(call, key);
+                }
             }
+            Output::Token(call, token) => self.judge.on_token(self.now, call, &token, &self.server),
             Output::Settle(call, at, settlement) => {
                 let at = micros(at);
                 self.judge.on_settle(self.now, at, call, &settlement, &self.client, &self.server);
@@ -357,6 +382,20 @@ impl<'a> World<'a> {
             Output::Ready { session_id, .. } => self.judge.on_ready(session_id),
             Output::Closed | Output::Timeout(_) => {}
         }
+    }
+
+    /// The user's handler begins.
+    fn handle(&mut self, call: CallId, key: u32) {
+        let nth = self.judge.next_key(call);
+        let Some(plan) = self.judge.plan_of(call) else { return };
+        let (ms, ok) = match plan.handler {
+            Handler::None | Handler::Never => return,
+            Handler::Done(ms) => (ms, true),
+            Handler::FailsAtTimes(ms) => (ms, nth % 3 != 0),
+            Handler::Fails => (1, false),
+        };
+        let at = self.now + u64::from(ms) * 1_000;
+        self.agenda.plan(at, Happening::Handled(self.generation, call, key, ok));
     }
 
     fn question(&mut self, call: Option<CallId>, text: String) {
@@ -371,6 +410,7 @@ impl<'a> World<'a> {
     fn read(&mut self, exchange: ExchangeId, reads: bool) {
         let Some(&id) = self.exchanges.get(&exchange) else { return };
         let link = &mut self.network.links[id];
+        self.judge.on_pause(link, reads);
         link.reading = reads;
         if reads && !link.waiting.is_empty() {
             self.agenda.plan(self.now, Happening::Flush(id));
@@ -390,6 +430,9 @@ impl<'a> World<'a> {
         let watched = request.call.and_then(|call| self.judge.watched(call));
         let plan = watched.and_then(|watch| self.judge.plan(watch));
         let fate = self.fate(&request, watched, plan);
+        // It is part of the handshake: its loss is planned with that.
+        let is_confirmation =
+            request.body.as_deref().is_some_and(|b| b.contains("notifications/initialized"));
         let link = self.network.open(self.generation, exchange, request, watched, fate);
         self.exchanges.insert(exchange, link);
         self.judge.on_transmit(self.now, link, &self.network, &self.server);
@@ -404,7 +447,7 @@ impl<'a> World<'a> {
             (None, Fate::Post(Reply::NoHead(false)) | Fate::Get(Resume::NoHead)) => {
                 return self.shares.happened(Happened::HalfOpen);
             }
-            (None, Fate::Plain) if self.rng.one_in(30) => Some(""),
+            (None, Fate::Plain) if !is_confirmation && self.rng.one_in(30) => Some(""),
             _ => None,
         };
         match lost {
@@ -475,7 +518,7 @@ impl<'a> World<'a> {
         } else {
             link.ended = matches!(delivery, Delivery::End | Delivery::Failed(_));
             link.headed |= matches!(delivery, Delivery::Head(_));
-            self.judge.on_delivery(self.now, id, &delivery, &self.network, &self.server);
+            self.judge.on_delivery(self.now, id, &delivery, &self.network);
             self.note_refusal(id, &delivery);
         }
         match delivery {

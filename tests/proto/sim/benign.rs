@@ -1,0 +1,104 @@
+//! Which calls meet nothing but what passes: those must be answered.
+
+use landfall::proto::OnGap;
+
+use super::schedule::{CallPlan, Clocks, Handler, Last, Ping, Prime, Reply, Resume, Schedule, Step, Tool};
+
+impl Schedule {
+    /// Whether nothing that befalls this call may keep it from its answer.
+    pub(crate) fn must_answer(&self, call: usize) -> bool {
+        let (server, client) = (&self.server, &self.client);
+        let steady = self.incidents.is_empty()
+            && server.keep.is_none()
+            && server.grace.is_none()
+            && server.prime != Prime::No
+            && server.ping == Ping::Answered
+            && server.notice < 300
+            && client.handshake.is_empty()
+            && client.clocks == Clocks::Default
+            && client.max_concurrent == 32;
+        steady && !self.calls.iter().any(CallPlan::hurts_session) && self.calls[call].passes()
+    }
+
+    /// Leaves nothing but what passes.
+    pub(crate) fn tame(&mut self) {
+        self.incidents.clear();
+        (self.server.keep, self.server.grace, self.server.ping) = (None, None, Ping::Answered);
+        self.server.notice = self.server.notice.min(299);
+        if self.server.prime == Prime::No {
+            self.server.prime = Prime::Data;
+        }
+        self.client.handshake.clear();
+        (self.client.clocks, self.client.max_concurrent) = (Clocks::Default, 32);
+        self.calls.iter_mut().for_each(CallPlan::tame);
+    }
+}
+
+impl CallPlan {
+    /// Whether it makes the client doubt its session.
+    fn hurts_session(&self) -> bool {
+        let reply =
+            |reply: &Reply| matches!(reply, Reply::Status(400 | 401 | 404 | 410, _) | Reply::NoHead(_));
+        let resume = |resume: &Resume| matches!(resume, Resume::Status(400 | 401 | 404 | 410, _));
+        let silent = matches!(self.last, Last::Never | Last::Heartbeats);
+        self.replies.iter().any(reply) || self.resumes.iter().any(resume) || silent
+    }
+
+    fn passes(&self) -> bool {
+        self.replies.iter().all(Reply::passes)
+            && self.resumes.iter().all(Resume::passes)
+            && self.steps.iter().all(Step::passes)
+            && (self.answers.is_some() || !self.steps.contains(&Step::Ask))
+            && self.cancel.is_none()
+            && self.clocks.is_none()
+            && self.on_gap == OnGap::Continue
+            && self.handler == Handler::None
+            && self.tool != Tool::Notify
+            && matches!(self.last, Last::Result | Last::Error | Last::ResultAndStay)
+            && !self.stubborn
+            && self.pace < 1_000
+    }
+
+    fn tame(&mut self) {
+        self.replies.retain(Reply::passes);
+        self.resumes.retain(Resume::passes);
+        self.steps.retain(Step::passes);
+        self.answers = Some(self.answers.unwrap_or(100));
+        (self.cancel, self.clocks, self.stubborn) = (None, None, false);
+        (self.on_gap, self.handler, self.last) = (OnGap::Continue, Handler::None, Last::Result);
+        self.pace = self.pace.min(999);
+    }
+}
+
+impl Reply {
+    fn passes(&self) -> bool {
+        match self {
+            Self::Stream | Self::Json => true,
+            Self::Slow(ms) => *ms < 10_000,
+            _ => false,
+        }
+    }
+}
+
+impl Resume {
+    fn passes(&self) -> bool {
+        match self {
+            Self::Served | Self::Empty | Self::CutAtOnce | Self::CutBefore => true,
+            Self::Slow(ms) => *ms < 4_000,
+            Self::Status(408 | 409 | 425 | 429 | 500 | 502 | 503, after) => after.is_none(),
+            Self::Status(..) | Self::NoHead | Self::WrongType => false,
+        }
+    }
+}
+
+impl Step {
+    fn passes(&self) -> bool {
+        match self {
+            Self::Wait(ms) => *ms < 5_000,
+            Self::Close(retry) => retry.is_none_or(|ms| ms <= 3_000),
+            Self::Retry(ms) => *ms <= 3_000,
+            Self::Silence | Self::Stall(_) | Self::BrokenOnce | Self::Evict | Self::Odd(_) => false,
+            _ => true,
+        }
+    }
+}

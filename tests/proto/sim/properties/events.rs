@@ -1,0 +1,255 @@
+//! What comes to the client, and what it hands on.
+
+use landfall::proto::{CallId, DropCause, Event, SessionState};
+
+use super::{Judge, SECOND};
+use crate::sim::agenda::Time;
+use crate::sim::network::{Delivery, Link, LinkId, Mark, Network};
+use crate::sim::server::Server;
+use crate::sim::shares::Happened;
+use crate::sim::trail::Place;
+use crate::sim::watch::Sent;
+use crate::sim::work::IdUse;
+
+impl Judge<'_> {
+    /// Something comes to the client, on an exchange that it listens to.
+    pub(crate) fn on_delivery(&mut self, now: Time, id: LinkId, delivery: &Delivery, network: &Network) {
+        let link = &network.links[id];
+        self.note_doubt(link, delivery);
+        let Some(watch) = link.call else { return };
+        let seen = &mut self.watches[watch];
+        let is_rival = network.is_rival(id);
+        match delivery {
+            Delivery::Head(head) => {
+                let passes = matches!(head.status, 408 | 409 | 425 | 429 | 500 | 502..=599);
+                let after = head.retry_after.as_deref().filter(|_| passes);
+                let seconds = after.and_then(|after| after.parse::<u64>().ok());
+                seen.floor = seconds.map(|seconds| now + seconds * SECOND);
+                if head.status != 200 {
+                    seen.dropped = Some(now);
+                }
+                let refused = matches!(head.status, 400 | 401 | 403 | 404 | 405 | 406 | 410 | 415 | 429);
+                if let Some(post) = seen.posts.iter_mut().find(|(post, _)| refused && *post == id) {
+                    post.1 = Sent::Unexecuted;
+                }
+            }
+            Delivery::Bytes(stretch) if is_rival => {
+                let (_, marks) = seen.rival.get_or_insert_with(|| (id, Vec::new()));
+                marks.extend(stretch.marks.iter().map(|(_, mark)| mark.clone()));
+            }
+            Delivery::Bytes(stretch) => {
+                self.marks.extend(stretch.marks.iter().map(|(_, mark)| (watch, id, mark.clone())));
+            }
+            Delivery::End => seen.dropped = Some(now),
+            Delivery::Failed(code) => {
+                seen.dropped = Some(now);
+                if let Some(post) = seen.posts.iter_mut().find(|(post, _)| !code.is_empty() && *post == id) {
+                    post.1 = Sent::Unexecuted;
+                }
+            }
+        }
+    }
+
+    /// What may make the client think that its session is dead.
+    fn note_doubt(&mut self, link: &Link, delivery: &Delivery) {
+        let header = link.request.headers.iter().find(|(known, _)| *known == "mcp-session-id");
+        let Some((_, session)) = header else { return };
+        let is_ping = link.request.body.as_deref().is_some_and(|body| body.contains("\"method\":\"ping\""));
+        let doubtful = match delivery {
+            Delivery::Head(head) => {
+                matches!(head.status, 400 | 401 | 404 | 410) || (is_ping && head.status >= 400)
+            }
+            Delivery::Failed(_) => is_ping,
+            _ => false,
+        };
+        if doubtful {
+            self.doubted.insert(session.clone());
+        }
+    }
+
+    /// The client ended an exchange itself. If it was a rival, what it brought is forgotten.
+    pub(crate) fn on_abort(&mut self, id: LinkId, network: &Network) {
+        let Some(watch) = network.links[id].call else { return };
+        let seen = &mut self.watches[watch];
+        seen.dropped = None;
+        if seen.rival.as_ref().is_some_and(|(rival, _)| *rival == id) {
+            seen.rival = None;
+        }
+    }
+
+    /// The silent body was given up, and its rival is read.
+    fn on_rival_won(&mut self, watch: usize) {
+        if let Some((rival, marks)) = self.watches[watch].rival.take() {
+            self.marks.extend(marks.into_iter().map(|mark| (watch, rival, mark)));
+        }
+    }
+
+    /// The client has read all it was given.
+    pub(crate) fn on_read(&mut self, now: Time, server: &Server<'_>) {
+        while let Some((watch, link, mark)) = self.marks.pop_front() {
+            self.on_mark(now, watch, link, &mark, server);
+        }
+    }
+
+    /// The client has come to this text.
+    fn read_to(&mut self, now: Time, text: &str, server: &Server<'_>) {
+        let holds = |mark: &Mark| match mark {
+            Mark::Block { work, place, .. } => {
+                server.works[*work].events[*place].texts.iter().any(|t| t == text)
+            }
+            Mark::Loose(known) => known == text,
+            Mark::Retry(_) => false,
+        };
+        let Some(place) = self.marks.iter().position(|(_, _, mark)| holds(mark)) else { return };
+        for (watch, link, mark) in self.marks.drain(..=place).collect::<Vec<_>>() {
+            self.on_mark(now, watch, link, &mark, server);
+        }
+    }
+
+    fn on_mark(&mut self, now: Time, watch: usize, link: LinkId, mark: &Mark, server: &Server<'_>) {
+        let seen = &mut self.watches[watch];
+        seen.trail.expire(now, seen.bounds.handler);
+        match mark {
+            Mark::Retry(ms) => seen.retry = Some(*ms),
+            Mark::Loose(text) => seen.trail.brought_loose(text, link),
+            Mark::Block { work, place, broken } => {
+                let event = &server.works[*work].events[*place];
+                let texts = &event.texts;
+                // Without an id to know it by, a repeat is handed over again.
+                if matches!(event.id_use, IdUse::TooLong | IdUse::Clears) {
+                    self.excused.extend(texts.iter().cloned());
+                }
+                if event.id_use == IdUse::TooLong && !broken {
+                    seen.trail.brought_too_long(*work, *place, texts, link);
+                } else if seen.trail.brought(*work, *place, *broken, link, texts) {
+                    self.excused.extend(texts.iter().cloned());
+                }
+            }
+        }
+    }
+
+    /// Events belong to live calls, are handed over once (twice, if the handler failed), and gaps are real.
+    pub(crate) fn on_event(
+        &mut self,
+        now: Time,
+        call: Option<CallId>,
+        event: &Event,
+        text: &str,
+        server: &Server<'_>,
+    ) {
+        if text.contains("tools/list_changed") {
+            self.listed = false;
+        }
+        let Some(call) = call else {
+            if matches!(event, Event::State { state: SessionState::Recovering }) {
+                self.happened(Happened::Replaced);
+            }
+            return;
+        };
+        let Some(watch) = self.live(call) else {
+            return self.breaks(format!("an event of a call that is not live: {call:?} {event:?}"));
+        };
+        let seen = &mut self.watches[watch];
+        match event {
+            Event::Message { key, .. } | Event::Progress { key, .. } => {
+                seen.heard(now);
+                seen.barren.clear();
+                self.on_handed(now, watch, text, *key, server);
+            }
+            Event::Warning { code, .. } => {
+                seen.warned |= *code == "malformed_event";
+                // A response that answers nothing is a message nevertheless.
+                seen.heard(now);
+            }
+            Event::Polling { .. } | Event::Queued => seen.rests(now),
+            Event::Disconnected { cause: DropCause::Idle, .. } => self.on_rival_won(watch),
+            Event::InputRequired { .. } => {
+                seen.heard(now);
+                seen.barren.clear();
+                seen.unclocked = true;
+            }
+            Event::Resumed { .. } => self.happened(Happened::Resumed),
+            Event::Reissued { .. } => self.happened(Happened::Reissued),
+            Event::EventSkipped { .. } => {
+                seen.skips += 1;
+                self.happened(Happened::Skipped);
+            }
+            Event::Gap { .. } => {
+                seen.gaps += 1;
+                let plan = seen.plan;
+                self.happened(Happened::Gap);
+                let works = server.works.iter().filter(|work| Some(work.call) == plan);
+                let real = works.into_iter().any(|work| !work.skipped.is_empty());
+                self.expect(real, || format!("call {plan:?} has a gap that is none: {event:?}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn on_handed(&mut self, now: Time, watch: usize, message: &str, key: Option<u32>, server: &Server<'_>) {
+        for text in texts(message) {
+            self.read_to(now, text, server);
+            let again = self.watches[watch].trail.handed(now, text, key);
+            let count = self.handed.entry(text.to_string()).or_default();
+            *count += 1;
+            let most = if again { 2 } else { 1 };
+            let right = *count <= most || self.excused.contains(text);
+            self.expect(right, || format!("{text} was handed over twice"));
+        }
+    }
+
+    /// Which event of its call this is to the handler: from 1.
+    pub(crate) fn next_key(&mut self, call: CallId) -> u32 {
+        let Some(watch) = self.watched(call) else { return 0 };
+        self.watches[watch].keys += 1;
+        self.watches[watch].keys
+    }
+
+    /// The user's handler reports.
+    pub(crate) fn on_handled(&mut self, now: Time, call: CallId, key: u32, ok: bool) {
+        let Some(watch) = self.live(call) else { return };
+        let seen = &mut self.watches[watch];
+        seen.trail.expire(now, seen.bounds.handler);
+        seen.trail.handled(key, ok);
+    }
+
+    /// A token tells where the call is.
+    pub(crate) fn on_token(&mut self, now: Time, call: CallId, token: &str, server: &Server<'_>) {
+        let wants = self.plan_of(call).is_some_and(|plan| plan.tokens);
+        let Some(watch) = self.live(call).filter(|_| wants) else {
+            return self.breaks(format!("a token that nobody wants: {call:?} {token}"));
+        };
+        let seen = &mut self.watches[watch];
+        seen.trail.expire(now, seen.bounds.handler);
+        let token: String = token.bytes().map(char::from).collect();
+        let plan = seen.plan;
+        let mut events =
+            server.works.iter().filter(|work| Some(work.call) == plan).flat_map(|work| &work.events);
+        let known = events.any(|event| event.id.as_deref() == Some(&token));
+        seen.token = Some(token);
+        self.expect(known, || format!("a token that no event had: {call:?}"));
+    }
+
+    /// The last token of a call is where it was.
+    pub(super) fn check_token(&mut self, watch: usize, server: &Server<'_>) {
+        let wants = self.plan(watch).is_some_and(|plan| plan.tokens);
+        let seen = &self.watches[watch];
+        let (Place::Cursor(place), true) = (seen.trail.told(server), wants) else { return };
+        let (token, call) = (seen.token.clone(), seen.plan);
+        self.expect(token.as_ref() == Some(&place), || {
+            format!("call {call:?} is at {place:?}, and the last token was {token:?}")
+        });
+    }
+}
+
+/// The unique texts in a message.
+fn texts(message: &str) -> impl Iterator<Item = &str> {
+    let mut rest = message;
+    std::iter::from_fn(move || {
+        let from = rest.find('~')?;
+        let to = from + 1 + rest[from + 1..].find('~')?;
+        let text = &rest[from..=to];
+        rest = &rest[to + 1..];
+        Some(text)
+    })
+}

@@ -1,0 +1,190 @@
+//! How calls end.
+
+use landfall::proto::{CallId, Client, Failure, Outcome, Reason, Settlement};
+
+use super::Judge;
+use crate::sim::agenda::Time;
+use crate::sim::schedule::{Ids, Tool};
+use crate::sim::server::Server;
+use crate::sim::shares::Happened;
+use crate::sim::trail::Place;
+use crate::sim::watch::Watch;
+use crate::sim::work::{IdUse, Work};
+
+impl Judge<'_> {
+    /// A live call ends, once, not after its deadline.
+    pub(crate) fn on_settle(
+        &mut self,
+        now: Time,
+        at: Time,
+        call: CallId,
+        settlement: &Settlement,
+        client: &Client,
+        server: &Server<'_>,
+    ) {
+        self.expect(at == now, || format!("{call:?} settled at {at}, and it is {now}"));
+        if call == CallId(0) {
+            return;
+        }
+        let Some(watch) = self.live(call) else {
+            return self.breaks(format!("a settlement of a call that is not live: {call:?} {settlement:?}"));
+        };
+        // At a gap the client stops in the middle of what it was given.
+        let stopped = matches!(settlement, Settlement::Failed(failure) if failure.reason == Reason::Gap);
+        if stopped {
+            self.marks.clear();
+        }
+        self.on_read(now, server);
+        let seen = &mut self.watches[watch];
+        seen.rest_over(now);
+        seen.ended = Some(now);
+        seen.trail.expire(now, seen.bounds.handler);
+        let (plan, over) = (seen.plan, now.saturating_sub(seen.made + seen.bounds.deadline));
+        self.expect(over == 0, || format!("call {plan:?} settled {over} us after its deadline"));
+        match settlement {
+            Settlement::Result { message, .. } => {
+                self.happened(Happened::Answered);
+                self.endings.push("result".to_string());
+                self.watches[watch].answered = true;
+                self.on_answer(watch, client.text(*message), server);
+            }
+            Settlement::Accepted => self.endings.push("accepted".to_string()),
+            Settlement::Failed(failure) => {
+                self.happened(Happened::Failed);
+                self.endings.push(format!("{:?}", failure.reason));
+                self.watches[watch].outcome = Some(failure.outcome);
+                self.on_failure(now, watch, failure, server);
+            }
+        }
+        self.check_skips(watch);
+        self.check_token(watch, server);
+    }
+
+    /// The answer is the call's own, and no event before it was lost unreported.
+    fn on_answer(&mut self, watch: usize, text: &str, server: &Server<'_>) {
+        let Some(plan) = self.watches[watch].plan else {
+            self.listed = true;
+            return;
+        };
+        let answer: serde_json::Value = serde_json::from_str(text).expect("an answer is JSON");
+        let work = answer["result"]["work"].as_u64().or(answer["error"]["data"]["work"].as_u64());
+        let Some(work) = work.map(|work| &server.works[work as usize]) else {
+            let refused = answer["error"]["code"] == -32_602;
+            return self.expect(refused, || format!("call {plan} was answered by {text}"));
+        };
+        self.expect(work.call == plan, || format!("call {plan} got the answer to call {}", work.call));
+        let seen = &self.watches[watch];
+        let (warned, gaps) = (seen.warned, seen.gaps);
+        let visible = self.must_see_gap(seen, work);
+        self.expect(gaps > 0 || !visible, || format!("call {plan} has a certain gap, and was not told"));
+        for (place, event) in work.events.iter().enumerate() {
+            let lost = event.texts.iter().any(|text| !self.handed.contains_key(text));
+            let skipped = work.skipped.iter().any(|range| range.contains(&place));
+            let reported = (event.broken_once && warned) || gaps > 0 || skipped;
+            self.expect(!lost || reported, || {
+                format!("call {plan} was answered, {:?} was lost, and nobody was told", event.texts)
+            });
+        }
+    }
+
+    /// Whether events that a resume left out are missing for certain: three ids that rose by 1 came before them, more
+    /// are missing than resumes could have spent, and an event came after them.
+    fn must_see_gap(&self, seen: &Watch, work: &Work) -> bool {
+        let came = |place: usize| work.events[place].texts.iter().all(|text| self.handed.contains_key(text));
+        let regular = |place: &usize| {
+            let event = &work.events[*place];
+            event.id_use == IdUse::Cursor
+                && event.id.as_ref().is_some_and(|id| id.starts_with('k'))
+                && !event.broken_once
+                && (event.has_data || *place == 0)
+        };
+        let [range] = work.skipped.as_slice() else { return false };
+        let start = range.clone().find(|place| !came(*place));
+        let Some(start) = start.filter(|_| self.schedule.server.ids == Ids::PerStream) else { return false };
+        let series = start >= 3 && (start - 3..start).all(|place| work.events[place].has_data && came(place));
+        let series = series && (0..start).all(|place| regular(&place));
+        let missing = range.end - start;
+        let after = (range.end..work.events.len()).find(|place| work.events[*place].has_data);
+        let after = after.filter(|place| !work.events[*place].is_response && came(*place)).filter(regular);
+        // Another stream, while it has shown no id, may be what spends the numbers.
+        let others = self.watches.iter().filter(|other| other.call != seen.call || other.plan != seen.plan);
+        let alone = !others.into_iter().any(|other| other.ended.is_none_or(|ended| ended >= seen.made));
+        let first = seen.posts.len() == 1;
+        first && alone && series && missing > seen.gets && after == Some(range.end)
+    }
+
+    /// Events whose handler failed for good are reported before the outcome.
+    fn check_skips(&mut self, watch: usize) {
+        let seen = &self.watches[watch];
+        let (expected, told) = (seen.trail.given_up + seen.trail.failed(), seen.skips);
+        // A broken event was reported by a warning; it may be told again here.
+        let (call, reissued) = (seen.plan, seen.posts.len() > 1 || seen.warned);
+        self.expect(told >= expected, || {
+            format!("call {call:?}: {expected} events failed, {told} were reported")
+        });
+        let honest = expected > 0 || told == 0 || reissued;
+        self.expect(honest, || format!("call {call:?}: no event failed, {told} were reported"));
+    }
+
+    /// The reason is true, and so is what is said of the execution.
+    fn on_failure(&mut self, now: Time, watch: usize, failure: &Failure, server: &Server<'_>) {
+        let plan = self.plan(watch);
+        let seen = &self.watches[watch];
+        let (call, reason, outcome) = (seen.plan, failure.reason, failure.outcome);
+        let place = seen.trail.place(server);
+        let due = seen.made + seen.bounds.deadline;
+        let sent = !seen.posts.is_empty();
+        let truthful = match reason {
+            Reason::DeadlineExceeded => now == due,
+            Reason::StreamLost => !matches!(place, Place::Cursor(_)) || seen.posts.len() > 1,
+            Reason::Cancelled => seen.cancelled,
+            Reason::Closed => self.closing,
+            Reason::Gap => seen.gaps > 0,
+            Reason::ResumeRejected | Reason::RecoveryExhausted => sent,
+            Reason::InternalError => false,
+            _ => true,
+        };
+        self.expect(truthful, || format!("call {call:?} failed by {reason:?} at {now}, {place:?}"));
+        let vouched = plan.is_none_or(|plan| !matches!(plan.tool, Tool::Once | Tool::Notify));
+        let claims = failure.retry_safe && outcome == Outcome::Unknown;
+        self.expect(vouched || !claims, || format!("call {call:?} is called safe to retry: {reason:?}"));
+        self.expect(sent || outcome == Outcome::NotSent, || {
+            format!("call {call:?} was never sent: {outcome:?}")
+        });
+        self.check_silence(now, watch, reason);
+    }
+
+    /// Without a message a call has `callMs` and `recoveryMs`, and the waits that no clock counts.
+    fn check_silence(&mut self, now: Time, watch: usize, reason: Reason) {
+        let seen = &self.watches[watch];
+        let binding = self.schedule.client.max_concurrent < 32;
+        let Some(heard) = seen.heard.filter(|_| !seen.unclocked && !binding) else { return };
+        let (silent, most) =
+            ((now - heard).saturating_sub(seen.rested), seen.bounds.call + seen.bounds.recovery);
+        let call = seen.plan;
+        self.expect(silent <= most + 1_000, || {
+            format!("call {call:?} failed by {reason:?} after {silent} us of silence, {most} are allowed")
+        });
+    }
+
+    /// What can be said only when all is known.
+    pub(crate) fn at_the_end(&mut self, server: &Server<'_>) {
+        for watch in 0..self.watches.len() {
+            let seen = &self.watches[watch];
+            let (Some(plan), answered) = (seen.plan, seen.answered) else { continue };
+            let executed = server.executed[plan];
+            let truthful = seen.outcome.is_none_or(|outcome| outcome == Outcome::Unknown) || executed == 0;
+            self.expect(truthful, || format!("call {plan} was executed, and says that it was not"));
+            if self.schedule.must_answer(plan) {
+                self.happened(Happened::MustAnswer);
+                self.expect(answered, || {
+                    format!("call {plan} met nothing but what passes, and was not answered")
+                });
+            }
+        }
+        for (plan, executed) in server.executed.iter().enumerate() {
+            let once = self.schedule.calls[plan].tool == Tool::Once;
+            self.expect(!once || *executed <= 1, || format!("call {plan} was executed {executed} times"));
+        }
+    }
+}

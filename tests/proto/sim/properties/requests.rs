@@ -1,0 +1,148 @@
+//! What the client may ask of the world.
+
+use landfall::proto::{Method, ReplayOption};
+
+use super::{Judge, SECOND};
+use crate::sim::agenda::Time;
+use crate::sim::network::{Link, LinkId, Network};
+use crate::sim::schedule::Tool;
+use crate::sim::server::Server;
+use crate::sim::trail::{Place, Trail};
+use crate::sim::watch::Sent;
+
+impl Judge<'_> {
+    pub(crate) fn on_transmit(&mut self, now: Time, id: LinkId, network: &Network, server: &Server<'_>) {
+        let link = &network.links[id];
+        let request = &link.request;
+        let header = |name| request.headers.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_str());
+        let session = header("mcp-session-id");
+        let body = request.body.as_deref().unwrap_or_default();
+        if body.contains("\"method\":\"initialize\"") {
+            return self.on_initialize(now, id, network);
+        }
+        if let (Some(known), Some(session)) = (self.session.clone(), session) {
+            self.expect(known == session, || format!("the session in use is {known}: {request:?}"));
+        }
+        if body.contains("notifications/cancelled") {
+            let fresh = self.told_cancelled.insert(body.to_string());
+            self.expect(fresh, || format!("the server is told once that a call is cancelled: {body}"));
+        }
+        if request.method == Method::Delete {
+            self.deletes += 1;
+            let once = self.deletes == 1;
+            self.expect(once, || "one DELETE".to_string());
+        }
+        let Some(watch) = link.call else { return };
+        match request.method {
+            Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
+            _ => self.on_post(now, id, watch),
+        }
+        self.check_connections(watch, network);
+    }
+
+    /// One handshake at a time; a session is replaced only if something spoke against it.
+    fn on_initialize(&mut self, now: Time, id: LinkId, network: &Network) {
+        let pending = self.initializing.is_some_and(|link| network.links[link].is_open());
+        self.expect(!pending, || "one handshake at a time".to_string());
+        self.initializing = Some(id);
+        self.initialized.push(now);
+        self.listed = false;
+        // What a server asked of the old session's streams does not bind the new one.
+        for watch in &mut self.watches {
+            watch.floor = None;
+        }
+        let minute = self.initialized.iter().filter(|at| **at + 60 * SECOND > now).count();
+        // Three replacements, and the first handshake of all.
+        self.expect(minute <= 4, || format!("{minute} handshakes in a minute"));
+        if let Some(session) = self.session.take() {
+            let doubted = self.doubted.contains(&session);
+            self.expect(doubted, || format!("session {session} is replaced, and nothing spoke against it"));
+        }
+    }
+
+    /// A call that may have been executed is sent again only if it may be executed twice.
+    fn on_post(&mut self, now: Time, id: LinkId, watch: usize) {
+        let plan = self.plan(watch);
+        let replay = self.schedule.client.replay;
+        let hinted = self.listed && replay == ReplayOption::Hints;
+        let safe = plan.is_none_or(|plan| match plan.tool {
+            Tool::Once | Tool::Notify => false,
+            Tool::Same | Tool::Pure => hinted,
+            Tool::Vouched | Tool::Read => true,
+        });
+        let safe = safe && replay != ReplayOption::Never;
+        let seen = &mut self.watches[watch];
+        let may_be_executed = seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
+        let early = seen.floor.take().is_some_and(|floor| now < floor);
+        seen.posts.push((id, Sent::Unknown));
+        seen.trail = Trail::default();
+        seen.barren.clear();
+        (seen.retry, seen.token, seen.dropped) = (None, None, None);
+        seen.rest_over(now);
+        if seen.heard.is_none() {
+            seen.heard(now);
+        }
+        let (call, sent) = (seen.plan, seen.posts.len());
+        self.expect(safe || !may_be_executed, || format!("call {call:?} is not safe, and was sent twice"));
+        self.expect(!early, || format!("call {call:?} was sent again before its Retry-After"));
+        self.expect(sent <= 3, || format!("call {call:?} was sent {sent} times"));
+    }
+
+    /// A resume asks from where the call is, in the session of its stream, and not before it may.
+    fn on_resume(
+        &mut self,
+        now: Time,
+        watch: usize,
+        session: Option<&str>,
+        cursor: Option<&str>,
+        server: &Server<'_>,
+    ) {
+        let seen = &mut self.watches[watch];
+        let call = seen.plan;
+        seen.gets += 1;
+        seen.rest_over(now);
+        seen.barren.push(now);
+        // After the third attempt in vain, at most three a second.
+        let quick = match seen.barren.as_slice() {
+            [_, _, _, .., first, _, _, last] => last - first < SECOND,
+            _ => false,
+        };
+        let pause = seen.dropped.take().map(|dropped| now - dropped);
+        let hasty = pause.zip(seen.retry).is_some_and(|(pause, retry)| pause < u64::from(retry) * 1_000);
+        let early = seen.floor.take().is_some_and(|floor| now < floor);
+        seen.trail.expire(now, seen.bounds.handler);
+        let place = seen.trail.place(server);
+        let (retry, right) = (seen.retry, place == Place::Cursor(cursor.unwrap_or_default().to_string()));
+        self.expect(right, || format!("call {call:?} resumes from {cursor:?}, and it is at {place:?}"));
+        self.expect(!quick, || format!("call {call:?} polls in a storm"));
+        self.expect(!hasty, || {
+            format!("call {call:?} resumed after {pause:?} us, and retry is {retry:?} ms")
+        });
+        self.expect(!early, || format!("call {call:?} resumed before its Retry-After"));
+        let session = server.sessions.iter().position(|known| Some(known.id.as_str()) == session);
+        let known = session.is_some_and(|session| server.find(session, cursor.unwrap_or_default()).is_some());
+        self.expect(known, || format!("call {call:?} polls a cursor of another session"));
+    }
+
+    fn check_connections(&mut self, watch: usize, network: &Network) {
+        let generation = self.generation;
+        let is_call = |watch| self.plan(watch).is_none_or(|plan| plan.tool != Tool::Notify);
+        let open = |l: &&Link| l.generation == generation && l.is_open() && l.call.is_some_and(is_call);
+        let open: Vec<_> = network.links.iter().filter(open).collect();
+        // One is kept for control traffic.
+        let most = usize::from(self.schedule.client.max_concurrent) - 1;
+        let count = open.len();
+        self.expect(count <= most, || format!("{count} connections of {most}"));
+        // A silent body may be raced by a resume; two at a time are never asked for.
+        let gets = open.iter().filter(|l| l.call == Some(watch) && l.request.method == Method::Get);
+        let (all, asking) = (gets.clone().count(), gets.filter(|link| !link.headed).count());
+        self.expect(all <= 2 && asking <= 1, || format!("{all} resumes of one stream at a time"));
+    }
+
+    /// The client pauses a body, or goes on. Its clocks rest meanwhile.
+    pub(crate) fn on_pause(&mut self, link: &Link, reads: bool) {
+        if let Some(watch) = link.call.filter(|_| !reads) {
+            self.watches[watch].unclocked = true;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! One call, as the judge sees it.
+
+use landfall::proto::{CallId, Outcome};
+
+use super::agenda::Time;
+use super::clocks::Bounds;
+use super::network::{LinkId, Mark};
+use super::trail::Trail;
+
+/// What is known of one POST of a call.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It may have been executed.
+    Unknown,
+    /// It was not: the runtime's code, or the server's status, proves it.
+    Unexecuted,
+}
+
+/// A call of the user's, watched.
+pub(crate) struct Watch {
+    /// Its plan; none for the first `tools/list`.
+    pub(crate) plan: Option<usize>,
+    pub(crate) call: CallId,
+    pub(crate) made: Time,
+    pub(crate) bounds: Bounds,
+    pub(crate) ended: Option<Time>,
+    pub(crate) answered: bool,
+    pub(crate) cancelled: bool,
+    /// What it claims of its execution.
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) posts: Vec<(LinkId, Sent)>,
+    pub(crate) gets: usize,
+    pub(crate) trail: Trail,
+    /// What a resume brought beside a silent body: nothing, until it wins.
+    pub(crate) rival: Option<(LinkId, Vec<Mark>)>,
+    /// When resumes were made since something new came.
+    pub(crate) barren: Vec<Time>,
+    /// The server's `retry` on this stream.
+    pub(crate) retry: Option<u32>,
+    /// When the server ended the last exchange; none if the client itself did.
+    pub(crate) dropped: Option<Time>,
+    /// No attempt before this: `Retry-After`.
+    pub(crate) floor: Option<Time>,
+    /// The last message on its stream, or its first POST.
+    pub(crate) heard: Option<Time>,
+    /// When a time began that no clock counts, and how much of it there was since it was heard of.
+    resting: Option<Time>,
+    pub(crate) rested: Time,
+    /// Times began and ended that are not watched: a question, a pause.
+    pub(crate) unclocked: bool,
+    pub(crate) warned: bool,
+    pub(crate) gaps: u32,
+    /// Events reported as skipped.
+    pub(crate) skips: usize,
+    /// The last token.
+    pub(crate) token: Option<String>,
+    /// Events handed to its handler.
+    pub(crate) keys: u32,
+}
+
+impl Watch {
+    pub(crate) fn new(now: Time, call: CallId, plan: Option<usize>, bounds: Bounds) -> Self {
+        Self {
+            plan,
+            call,
+            made: now,
+            bounds,
+            ended: None,
+            answered: false,
+            cancelled: false,
+            outcome: None,
+            posts: Vec::new(),
+            gets: 0,
+            trail: Trail::default(),
+            rival: None,
+            barren: Vec::new(),
+            retry: None,
+            dropped: None,
+            floor: None,
+            heard: None,
+            resting: None,
+            rested: 0,
+            unclocked: false,
+            warned: false,
+            gaps: 0,
+            skips: 0,
+            token: None,
+            keys: 0,
+        }
+    }
+
+    /// A message came: what bounds silence begins anew.
+    pub(crate) fn heard(&mut self, now: Time) {
+        (self.heard, self.rested, self.resting) = (Some(now), 0, None);
+    }
+
+    /// A time begins that no clock counts.
+    pub(crate) fn rests(&mut self, now: Time) {
+        self.resting.get_or_insert(now);
+    }
+
+    pub(crate) fn rest_over(&mut self, now: Time) {
+        if let Some(since) = self.resting.take() {
+            self.rested += now - since;
+        }
+    }
+}
