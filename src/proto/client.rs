@@ -356,6 +356,7 @@ impl Client {
             recovery_clock: Budget::new(timeouts.recovery),
             timeouts,
             delivery: Outcome::NotSent,
+            answers: None,
             headers: Vec::new(),
             cors_suspected: false,
             may_have_run: false,

@@ -79,6 +79,8 @@ pub(crate) struct Entry {
     pub(crate) recovery_clock: Budget,
     /// What is known of its latest POST.
     pub(crate) delivery: Outcome,
+    /// The call whose question this message answers: while that lives, the answer is sent until HTTP answers it.
+    pub(crate) answers: Option<CallId>,
     /// Header names of its request that is under way.
     pub(crate) headers: Vec<&'static str>,
     /// Its request was rejected once for what may be CORS.

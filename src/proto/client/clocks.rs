@@ -50,6 +50,7 @@ impl Client {
             Clock::Call => self.fail(now, call, Reason::CallTimeout, "no progress or message within callMs"),
             Clock::Recovery => self.on_recovery_over(now, call),
             Clock::Idle => self.on_idle(now, call),
+            Clock::Handshake if self.send_answer_again(now, call) => {}
             Clock::Handshake => {
                 self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within handshakeMs");
             }

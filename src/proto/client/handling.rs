@@ -133,7 +133,10 @@ impl Client {
 
     /// Whether other streams may count with this prefix too: they do, or one of them has not shown its ids yet.
     fn may_share(&mut self, prefix: &str, call: CallId) -> bool {
-        let unknown = |entry: &Entry| entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix());
+        let unknown = |entry: &Entry| {
+            entry.kind == Kind::Request
+                && entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix())
+        };
         let calls = self.ledger.calls();
         let others =
             calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(unknown));

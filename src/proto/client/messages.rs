@@ -152,7 +152,7 @@ impl Client {
         let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else { return };
         let Some(place) = self.questions.iter().position(|question| question.id == id) else { return };
         let Question { method, call, .. } = self.questions.remove(place);
-        self.send_control(now, "response", body.to_string());
+        self.send_answer(now, call, body.to_string());
         if let Some(entry) = self.ledger.get(call) {
             entry.questions = entry.questions.saturating_sub(1);
             self.set_clocks(now, call);

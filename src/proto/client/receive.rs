@@ -327,7 +327,7 @@ impl Client {
         self.exchanges.remove(&exchange);
         match self.stream(call).map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => {
-                if self.judge_rejected_post(now, call) {
+                if self.judge_rejected_post(now, call) || self.send_answer_again(now, call) {
                     return self.send_queued(now);
                 }
                 let Some(entry) = self.ledger.get(call) else { return };

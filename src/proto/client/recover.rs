@@ -303,6 +303,9 @@ impl Client {
         if self.session.dark && *self.session.speaker.get_or_insert(call) != call {
             return self.session.parked.push(call);
         }
+        if self.ledger.peek(call).is_some_and(|entry| entry.answers.is_some()) {
+            return self.post(now, call);
+        }
         match self.stream(call).map(|stream| &stream.phase) {
             None => {
                 self.queue.push_back(call);

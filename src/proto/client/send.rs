@@ -257,6 +257,36 @@ impl Client {
         self.post(now, call);
     }
 
+    /// POSTs our answer to a question that came during this call.
+    pub(super) fn send_answer(&mut self, now: Instant, during: CallId, body: String) {
+        if !self.is_ready() {
+            return;
+        }
+        let mut entry = self.entry(now, Kind::Control, "response", body);
+        entry.answers = Some(during);
+        let answer = self.open(entry);
+        self.post(now, answer);
+    }
+
+    /// An answer of ours got no HTTP answer: it is sent again while the call lives. Whether it will be.
+    pub(super) fn send_answer_again(&mut self, now: Instant, answer: CallId) -> bool {
+        let during = self.ledger.peek(answer).and_then(|entry| entry.answers);
+        if during.is_none_or(|call| self.ledger.peek(call).is_none()) {
+            return false;
+        }
+        let Some(entry) = self.ledger.get(answer) else { return false };
+        let exchange = entry.stream.take().and_then(|stream| stream.exchange());
+        entry.reissues += 1;
+        let attempt = u32::try_from(entry.reissues).unwrap_or(u32::MAX);
+        if let Some(exchange) = exchange {
+            self.abort(exchange);
+        }
+        let wait = self.own_wait(answer, attempt - 1);
+        self.timers.stop(Owner::Call(answer), Clock::Handshake);
+        self.timers.set(Owner::Call(answer), Clock::Wait, now + wait);
+        true
+    }
+
     pub(super) fn stream(&mut self, call: CallId) -> Option<&mut Stream> {
         self.ledger.get(call)?.stream.as_mut()
     }

@@ -63,6 +63,17 @@ impl Client {
         }
     }
 
+    /// Answers to the questions of a call that ended, and that wait to be sent again, are of no use any more.
+    fn drop_waiting_answers(&mut self, call: CallId) {
+        for answer in self.ledger.calls() {
+            let waits = |entry: &Entry| entry.answers == Some(call) && entry.stream.is_none();
+            if self.ledger.peek(answer).is_some_and(waits) {
+                self.ledger.close(answer);
+                self.timers.release(Owner::Call(answer));
+            }
+        }
+    }
+
     /// Counts what a stream that is still open brought.
     fn close_open_stream(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
@@ -84,6 +95,7 @@ impl Client {
         self.pass_the_word(now, call);
         self.queue.retain(|queued| *queued != call);
         self.questions.retain(|question| question.call != call);
+        self.drop_waiting_answers(call);
         if let Some(stream) = &entry.stream {
             let rival = stream.rival.as_ref().map(|rival| rival.exchange);
             for exchange in stream.exchange().into_iter().chain(rival) {
