@@ -11,9 +11,11 @@ mod properties;
 mod schedule;
 mod server;
 mod shares;
+mod strategies;
 mod trace;
 mod trail;
 mod watch;
+mod wire;
 mod work;
 mod world;
 
@@ -25,8 +27,9 @@ use std::sync::Mutex;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use schedule::{schedules, Schedule};
+use schedule::Schedule;
 use shares::Tally;
+use strategies::schedules;
 use world::Run;
 
 /// Schedules of an ordinary test.
@@ -47,7 +50,7 @@ fn judge(schedule: &Schedule, twice: bool) -> Result<Run, String> {
     let once = || catch_unwind(AssertUnwindSafe(|| world::run(schedule, false)));
     let run = once().map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
-        format!("it panics: {}", text.or(panic.downcast_ref().copied()).unwrap_or_default())
+        format!("it panics: {}", text.or_else(|| panic.downcast_ref().copied()).unwrap_or_default())
     })?;
     if let Some(broken) = run.broken {
         return Err(broken);

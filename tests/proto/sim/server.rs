@@ -256,7 +256,7 @@ impl<'a> Server<'a> {
             return self.reply(link, reply, id, "{}", None);
         }
         let params = &body["params"];
-        let call = params["arguments"]["k"].as_u64().or(params["k"].as_u64()).expect("our argument");
+        let call = params["arguments"]["k"].as_u64().or_else(|| params["k"].as_u64()).expect("our argument");
         let work = self.begin(call as usize, session, id, &params["_meta"]["progressToken"]);
         match reply {
             Reply::Stream | Reply::Slow(_) => {

@@ -50,6 +50,8 @@ pub(crate) struct Watch {
     pub(crate) unclocked: bool,
     pub(crate) warned: bool,
     pub(crate) gaps: u32,
+    /// Its stream was given up, and it is to be sent again.
+    pub(crate) parted: bool,
     /// Events reported as skipped.
     pub(crate) skips: usize,
     /// The last token.
@@ -83,6 +85,7 @@ impl Watch {
             unclocked: false,
             warned: false,
             gaps: 0,
+            parted: false,
             skips: 0,
             token: None,
             keys: 0,

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use landfall::proto::{
-    CallId, CallSpec, Client, Config, Event, ExchangeId, HttpRequest, Input, Instant, IoFailure, Load,
-    Method, Options, Output, ResponseHead,
+    CallId, CallSpec, Client, Config, Event, ExchangeId, Input, Instant, Load, Options, Output,
 };
 
 use super::agenda::{Agenda, Rng, Time};
-use super::network::{Delivery, Fate, Fault, LinkId, Network};
+use super::network::{Delivery, Fault, LinkId, Network};
 use super::properties::Judge;
-use super::schedule::{Broken, CallPlan, Clocks, Handler, Incident, Reply, Resume, Schedule, Tool};
-use super::server::{Effect, Server};
+use super::schedule::{Broken, Clocks, Handler, Incident, Schedule, Tool};
+use super::server::Server;
 use super::shares::{Happened, Shares};
 use super::trace::Trace;
 
@@ -56,26 +55,26 @@ const START: Time = 1_000_000_000;
 /// More inputs than any schedule needs: a run that takes more does not come to rest.
 const MOST_INPUTS: u64 = 200_000;
 
-struct World<'a> {
-    schedule: &'a Schedule,
-    now: Time,
-    agenda: Agenda<Happening>,
-    client: Client,
+pub(super) struct World<'a> {
+    pub(super) schedule: &'a Schedule,
+    pub(super) now: Time,
+    pub(super) agenda: Agenda<Happening>,
+    pub(super) client: Client,
     /// Counts the clients: a trap takes one away.
-    generation: u32,
-    wake: Option<Time>,
-    network: Network,
+    pub(super) generation: u32,
+    pub(super) wake: Option<Time>,
+    pub(super) network: Network,
     /// The current client's exchanges.
-    exchanges: BTreeMap<ExchangeId, LinkId>,
-    server: Server<'a>,
-    judge: Judge<'a>,
-    rng: Rng,
-    outage: Option<(Time, Broken)>,
-    handshakes: usize,
-    closed: bool,
-    shares: Shares,
-    trace: Trace,
-    inputs: u64,
+    pub(super) exchanges: BTreeMap<ExchangeId, LinkId>,
+    pub(super) server: Server<'a>,
+    pub(super) judge: Judge<'a>,
+    pub(super) rng: Rng,
+    pub(super) outage: Option<(Time, Broken)>,
+    pub(super) handshakes: usize,
+    pub(super) closed: bool,
+    pub(super) shares: Shares,
+    pub(super) trace: Trace,
+    pub(super) inputs: u64,
 }
 
 /// Runs a schedule; with `logging`, what happened is told line by line.
@@ -279,7 +278,11 @@ impl<'a> World<'a> {
 
     fn incident(&mut self, incident: Incident) {
         match incident {
-            Incident::SessionDies(_) | Incident::ListChanged => self.server.incident(incident),
+            Incident::SessionDies(_) | Incident::ListChanged => {
+                let before = self.server.deaths;
+                self.server.incident(incident);
+                self.note_deaths(before);
+            }
             Incident::Trap if !self.closed => self.trap(),
             Incident::Outage(ms, broken) => {
                 self.shares.happened(Happened::Outage);
@@ -320,13 +323,13 @@ impl<'a> World<'a> {
         self.connect();
     }
 
-    fn abort(&mut self, link: LinkId) {
+    pub(super) fn abort(&mut self, link: LinkId) {
         self.network.links[link].gone = true;
         let notice = u64::from(self.schedule.server.notice) * 1_000;
         self.agenda.plan(self.now + self.rng.delay() + notice, Happening::Notice(link));
     }
 
-    fn input(&mut self, input: Input<'_>) {
+    pub(super) fn input(&mut self, input: Input<'_>) {
         self.trace.input(self.now, &input);
         self.client.handle_input(instant(self.now), input);
         self.drain();
@@ -394,7 +397,8 @@ impl<'a> World<'a> {
             Handler::FailsAtTimes(ms) => (ms, nth % 3 != 0),
             Handler::Fails => (1, false),
         };
-        let at = self.now + u64::from(ms) * 1_000;
+        // Never at the instant at which `handlerMs` is over.
+        let at = self.now + u64::from(ms) * 1_000 + 137;
         self.agenda.plan(at, Happening::Handled(self.generation, call, key, ok));
     }
 
@@ -406,168 +410,6 @@ impl<'a> World<'a> {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, question["id"]);
         self.agenda.plan(self.now + u64::from(ms) * 1_000, Happening::Answer(self.generation, body));
     }
-
-    fn read(&mut self, exchange: ExchangeId, reads: bool) {
-        let Some(&id) = self.exchanges.get(&exchange) else { return };
-        let link = &mut self.network.links[id];
-        self.judge.on_pause(link, reads);
-        link.reading = reads;
-        if reads && !link.waiting.is_empty() {
-            self.agenda.plan(self.now, Happening::Flush(id));
-        }
-    }
-
-    fn flush(&mut self, id: LinkId) {
-        while let Some(delivery) = Some(&mut self.network.links[id])
-            .filter(|link| link.reading && !link.waiting.is_empty())
-            .map(|link| link.waiting.remove(0))
-        {
-            self.hand_in(id, delivery);
-        }
-    }
-
-    fn transmit(&mut self, exchange: ExchangeId, request: HttpRequest) {
-        let watched = request.call.and_then(|call| self.judge.watched(call));
-        let plan = watched.and_then(|watch| self.judge.plan(watch));
-        let fate = self.fate(&request, watched, plan);
-        // It is part of the handshake: its loss is planned with that.
-        let is_confirmation =
-            request.body.as_deref().is_some_and(|b| b.contains("notifications/initialized"));
-        let link = self.network.open(self.generation, exchange, request, watched, fate);
-        self.exchanges.insert(exchange, link);
-        self.judge.on_transmit(self.now, link, &self.network, &self.server);
-        let lost = match (self.outage_now(), fate) {
-            (Some(Broken::Cut), _) => Some(if self.rng.one_in(2) { "" } else { "ENETUNREACH" }),
-            (Some(Broken::Silent), _) => return,
-            (None, Fate::Post(Reply::Refused)) => Some("ECONNREFUSED"),
-            (None, Fate::Post(Reply::CutBefore(false)) | Fate::Get(Resume::CutBefore)) => {
-                self.shares.happened(Happened::Cut);
-                Some("")
-            }
-            (None, Fate::Post(Reply::NoHead(false)) | Fate::Get(Resume::NoHead)) => {
-                return self.shares.happened(Happened::HalfOpen);
-            }
-            (None, Fate::Plain) if !is_confirmation && self.rng.one_in(30) => Some(""),
-            _ => None,
-        };
-        match lost {
-            Some(code) => self.network.send(&mut self.agenda, self.now, link, Delivery::Failed(code)),
-            None => self.network.request(&mut self.agenda, self.now, link),
-        }
-    }
-
-    fn outage_now(&self) -> Option<Broken> {
-        self.outage.filter(|(until, _)| self.now < *until).map(|(_, broken)| broken)
-    }
-
-    /// What the schedule has decided for this request.
-    fn fate(&mut self, request: &HttpRequest, watched: Option<usize>, plan: Option<&CallPlan>) -> Fate {
-        let is_initialize = request.body.as_deref().is_some_and(|b| b.contains("\"method\":\"initialize\""));
-        if is_initialize {
-            self.handshakes += 1;
-            let reply = self.schedule.client.handshake.get(self.handshakes - 1).copied();
-            let plain = if self.rng.one_in(2) { Reply::Json } else { Reply::Stream };
-            return Fate::Post(reply.unwrap_or(plain));
-        }
-        let (Some(watched), Some(plan)) = (watched, plan) else { return Fate::Plain };
-        let nth = self.judge.count(watched, request.method);
-        match request.method {
-            Method::Get => Fate::Get(nth_of(&plan.resumes, nth, plan.stubborn).unwrap_or(Resume::Served)),
-            _ => Fate::Post(nth_of(&plan.replies, nth, plan.stubborn).unwrap_or(Reply::Stream)),
-        }
-    }
-
-    fn arrive(&mut self, link: LinkId) {
-        match self.outage_now() {
-            Some(Broken::Cut) => {
-                return self.network.send(&mut self.agenda, self.now, link, Delivery::Failed(""));
-            }
-            Some(Broken::Silent) => return,
-            None => {}
-        }
-        let before = self.server.deaths;
-        let Network { links, .. } = &self.network;
-        self.server.handle(self.now, link, &links[link].request, links[link].fate);
-        self.note_deaths(before);
-    }
-
-    fn note_deaths(&mut self, before: u32) {
-        if self.server.deaths > before && self.judge.has_live_calls() {
-            self.shares.happened(Happened::SessionDeath);
-        }
-    }
-
-    fn deliver(&mut self, id: LinkId, delivery: Delivery) {
-        let link = &mut self.network.links[id];
-        let is_body = !matches!(delivery, Delivery::Head(_));
-        if link.is_open() && is_body && link.headed && (!link.reading || !link.waiting.is_empty()) {
-            return link.waiting.push(delivery);
-        }
-        self.hand_in(id, delivery);
-    }
-
-    fn hand_in(&mut self, id: LinkId, delivery: Delivery) {
-        let link = &mut self.network.links[id];
-        let exchange = link.exchange;
-        let is_late = !link.is_open();
-        if link.generation != self.generation || (is_late && !self.schedule.client.late_inputs) {
-            return;
-        }
-        if is_late {
-            self.trace.line(self.now, "late ", |line| write!(line, "{exchange:?}"));
-        } else {
-            link.ended = matches!(delivery, Delivery::End | Delivery::Failed(_));
-            link.headed |= matches!(delivery, Delivery::Head(_));
-            self.judge.on_delivery(self.now, id, &delivery, &self.network);
-            self.note_refusal(id, &delivery);
-        }
-        match delivery {
-            Delivery::Head(head) => self.input(Input::Head(exchange, head)),
-            Delivery::Bytes(stretch) => self.input(Input::Body(exchange, &stretch.bytes)),
-            Delivery::End => self.input(Input::End(exchange)),
-            Delivery::Failed(code) => {
-                let failure = IoFailure { message: "terminated".to_string(), code: code.to_string() };
-                self.input(Input::Failed(exchange, failure));
-            }
-        }
-    }
-
-    fn note_refusal(&mut self, id: LinkId, delivery: &Delivery) {
-        let Delivery::Head(ResponseHead { status, .. }) = delivery else { return };
-        if self.network.links[id].request.method == Method::Get {
-            match status {
-                409 => self.shares.happened(Happened::Conflict),
-                408 | 425 | 429 | 500..=599 | 200 => {}
-                _ => self.shares.happened(Happened::RefusedResume),
-            }
-        }
-    }
-
-    fn take_effects(&mut self) {
-        for effect in std::mem::take(&mut self.server.effects) {
-            let now = self.now;
-            match effect {
-                Effect::Head(link, head) => {
-                    self.network.send(&mut self.agenda, now, link, Delivery::Head(head));
-                }
-                Effect::Write(link, stretch) => {
-                    if self.network.write(&mut self.agenda, now, link, stretch) {
-                        self.shares.happened(Happened::Cut);
-                        let notice = u64::from(self.schedule.server.notice) * 1_000;
-                        self.agenda.plan(now + notice, Happening::Notice(link));
-                    }
-                }
-                Effect::End(link) => self.network.send(&mut self.agenda, now, link, Delivery::End),
-                Effect::Fault(link, fault) => self.network.fault(&mut self.agenda, now, link, fault),
-                Effect::Step(wait, work) => self.agenda.plan(now + wait, Happening::Step(work)),
-                Effect::Notice(wait, link) => self.agenda.plan(now + wait, Happening::Notice(link)),
-            }
-        }
-    }
-}
-
-fn nth_of<T: Copy>(list: &[T], nth: usize, stubborn: bool) -> Option<T> {
-    list.get(nth).or(list.last().filter(|_| stubborn)).copied()
 }
 
 /// Microseconds of an instant of the core's.
