@@ -151,6 +151,8 @@ pub struct Client {
     ledger: Ledger,
     exchanges: BTreeMap<ExchangeId, Purpose>,
     queue: VecDeque<CallId>,
+    /// Messages of our own that wait: few are under way at once, whatever a server provokes.
+    controls: VecDeque<CallId>,
     timers: Timers,
     /// Requests of the server's that wait for our answer.
     questions: Vec<Question>,
@@ -178,6 +180,7 @@ impl Client {
             ledger: Ledger::default(),
             exchanges: BTreeMap::new(),
             queue: VecDeque::new(),
+            controls: VecDeque::new(),
             timers: Timers::default(),
             questions: Vec::new(),
             outputs: VecDeque::new(),
@@ -274,17 +277,18 @@ impl Client {
     /// Takes what happened outside.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         self.begin();
+        self.wake(now);
         match input {
-            Input::Timeout => {
-                self.wake(now);
-                while let Some((owner, clock)) = self.timers.pop_due(now) {
-                    self.on_timer(now, owner, clock);
-                }
-            }
+            Input::Timeout => {}
             Input::Head(exchange, head) => self.on_head(now, exchange, head),
             Input::Body(exchange, bytes) => self.on_body(now, exchange, bytes),
             Input::End(exchange) => self.on_end(now, exchange),
             Input::Failed(exchange, failure) => self.on_failed(now, exchange, failure),
+        }
+        // Bytes that never pause would starve the host's timers: whatever comes in, what is due is due. What came in
+        // is heard first: a late timer may be wrong about a silence.
+        while let Some((owner, clock)) = self.timers.pop_due(now) {
+            self.on_timer(now, owner, clock);
         }
     }
 

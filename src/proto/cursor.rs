@@ -135,9 +135,14 @@ impl Cursor {
     }
 
     /// A broken event came: the cursor stays before it, so that a resume brings it again.
-    pub(crate) fn broken(&mut self, now: Instant, id: Option<&str>) {
+    /// Whether it came broken before.
+    pub(crate) fn broken(&mut self, now: Instant, id: Option<&str>) -> bool {
+        const NEAR: usize = 64; // A resume brings it early; an endless row of them is not searched.
         let id = id.map(str::to_string);
-        let known = id.is_some() && self.blocks.iter().any(|block| block.id == id);
+        let known = id.is_some() && self.blocks.iter().take(NEAR).any(|block| block.id == id && block.broken);
+        if self.blocks.len() > Seen::MOST {
+            self.blocks.pop_front();
+        }
         if !known {
             self.blocks.push_back(Block {
                 id,
@@ -149,6 +154,7 @@ impl Cursor {
                 broken: true,
             });
         }
+        known
     }
 
     /// The id that was committed last.

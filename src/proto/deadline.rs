@@ -33,9 +33,18 @@ impl Budget {
         }
     }
 
-    /// Time that passed while we slept does not count.
-    pub(crate) fn forgive(&mut self, slept: Duration) {
-        self.since = self.since.map(|since| since + slept);
+    /// Time that passed while we slept does not count. How long we slept is not known exactly: a budget that seems to be
+    /// used up has this grace left.
+    pub(crate) fn forgive(&mut self, now: Instant, slept: Duration, grace: Duration) {
+        if self.since.is_none() {
+            return;
+        }
+        self.since = self.since.map(|since| (since + slept).min(now));
+        if self.expires().is_some_and(|at| at < now + grace) {
+            self.pause(now);
+            self.spent = self.total.saturating_sub(grace);
+            self.run(now);
+        }
     }
 
     /// Makes it full again; it runs on if it ran.

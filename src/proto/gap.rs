@@ -46,24 +46,21 @@ impl GapWatch {
         self.last_repeat = 0;
     }
 
-    /// A new event with this id came: whether events before it are missing for certain. `shared`: other streams count
-    /// with the same prefix.
-    pub(crate) fn is_missing(&mut self, id: &str, shared: bool) -> bool {
+    /// A new event with this id came: whether events before it are missing, if no other stream counts with its
+    /// prefix.
+    pub(crate) fn is_missing(&mut self, id: &str) -> bool {
         let Some((prefix, number)) = split(id) else {
             self.run = 0;
             return false;
         };
-        let seam = std::mem::take(&mut self.resumes);
         let same = self.run > 0 && self.prefix == prefix;
+        if same && number <= self.last {
+            return false; // It came again, or late: it says nothing of what comes next.
+        }
+        let seam = std::mem::take(&mut self.resumes);
         let step = number.wrapping_sub(self.last);
         let regular = same && (step == 1 || (seam > 0 && step > 1 && step <= seam + 1));
-        let missing = same
-            && !shared
-            && !self.irregular
-            && seam > 0
-            && self.run >= SERIES
-            && number > self.last
-            && step > seam + 1;
+        let missing = same && !self.irregular && seam > 0 && self.run >= SERIES && step > seam + 1;
         self.irregular |= same && !regular && seam == 0;
         self.run = if regular { self.run + 1 } else { 1 };
         if !same {

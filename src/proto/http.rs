@@ -68,9 +68,17 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Origin and path: a query may hold secrets.
-    pub(crate) fn shown(&self) -> &str {
-        self.url.split(['?', '#']).next().unwrap_or_default()
+    /// Origin and path: a query or a user may hold secrets.
+    pub(crate) fn shown(&self) -> String {
+        let path = self.url.split(['?', '#']).next().unwrap_or_default();
+        match path.split_once("//") {
+            Some((scheme, rest)) => {
+                let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+                let host = host.rsplit('@').next().unwrap_or(host);
+                format!("{scheme}//{host}/{path}")
+            }
+            None => path.to_string(),
+        }
     }
 }
 

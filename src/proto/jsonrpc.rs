@@ -32,7 +32,7 @@ impl Id {
         }
     }
 
-    fn read(raw: &str) -> Option<Self> {
+    pub(super) fn read(raw: &str) -> Option<Self> {
         match raw.as_bytes().first()? {
             b'n' => Some(Self::Null),
             b'"' => string(raw).map(|text| Self::String(text.into_owned())),

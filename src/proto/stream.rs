@@ -89,6 +89,8 @@ pub(crate) struct Stream {
     pub(crate) broken: u32,
     /// The cursor was refused while the session lived; a shared store may lag, so it is asked once more.
     pub(crate) refused: bool,
+    /// When its last GET was sent.
+    pub(crate) last_get: Option<Instant>,
     /// No GET before this: a `Retry-After`.
     pub(crate) not_before: Instant,
     /// No byte within `idleMs`, and nothing to resume with.
@@ -135,6 +137,7 @@ impl Stream {
             rejected: 0,
             broken: 0,
             refused: false,
+            last_get: None,
             not_before: Instant::default(),
             suspect: false,
             resting: false,

@@ -70,9 +70,9 @@ impl Timers {
         }
     }
 
-    /// Whether this timer is armed.
-    pub(crate) fn is_set(&self, owner: Owner, clock: Clock) -> bool {
-        self.armed.contains_key(&(owner, clock))
+    /// When this timer is due, if it is armed.
+    pub(crate) fn at(&self, owner: Owner, clock: Clock) -> Option<Instant> {
+        self.armed.get(&(owner, clock)).copied()
     }
 
     /// The earliest timer.

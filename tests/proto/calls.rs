@@ -388,3 +388,36 @@ fn an_answer_that_waits_to_be_sent_again_goes_with_its_call() {
     assert!(world.requests.is_empty());
     world.assert_nothing_is_left();
 }
+
+#[test]
+fn a_call_that_is_cancelled_before_its_request_was_taken_was_not_sent() {
+    let mut world = World::connected(options());
+    let spec = CallSpec { method: "tools/call".to_string(), ..CallSpec::default() };
+    let call = world.client.call(world.now, spec).unwrap();
+    world.client.cancel(world.now, call);
+    world.drain();
+    assert_eq!(
+        (world.failure(call).reason, world.failure(call).outcome),
+        (Reason::Cancelled, Outcome::NotSent)
+    );
+    assert!(world.requests.is_empty() && world.aborted.is_empty());
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn answers_to_a_flood_of_questions_go_a_few_at_a_time() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    for n in 0..100 {
+        world.body(post, &format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"m\"}}\n\n"));
+        world.client.answer(world.now, &format!(r#"{{"jsonrpc":"2.0","id":{n},"result":{{}}}}"#));
+        world.drain();
+    }
+    let mut answered = 0;
+    while let Some((answer, _)) = world.requests.pop_front() {
+        answered += 1;
+        assert!(world.requests.len() < 8);
+        world.head(answer, 202, "", None);
+    }
+    assert_eq!(answered, 100);
+}

@@ -76,15 +76,19 @@ impl Client {
             let Some(entry) = self.ledger.get(call).filter(|entry| entry.kind == Kind::Request) else {
                 continue;
             };
-            entry.call_clock.forgive(slept);
-            entry.recovery_clock.forgive(slept);
+            let grace = entry.timeouts.connect;
+            entry.call_clock.forgive(now, slept, grace);
+            entry.recovery_clock.forgive(now, slept, grace);
             let overslept = entry.deadline <= now && !entry.woken;
             if overslept {
                 entry.woken = true;
                 self.timers.set(Owner::Call(call), Clock::Deadline, now + entry.timeouts.connect);
             }
             self.set_clocks(now, call);
-            if self.timers.is_set(Owner::Call(call), Clock::Idle) {
+            if let Some(at) = self.timers.at(Owner::Call(call), Clock::FirstByte) {
+                self.timers.set(Owner::Call(call), Clock::FirstByte, (at + slept).max(now + grace));
+            }
+            if self.timers.at(Owner::Call(call), Clock::Idle).is_some() {
                 let patience = if overslept { Duration::ZERO } else { self.patience(call) };
                 self.timers.set(Owner::Call(call), Clock::Idle, now + patience);
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::recover::FAILURES_TO_ASK;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause, Event, Level, Settlement};
@@ -65,6 +66,7 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             if std::mem::take(&mut stream.suspect) {
                 self.timers.stop(Owner::Call(call), Clock::Wait);
+                self.session.parked.retain(|parked| *parked != call);
                 self.stop_race(call);
                 self.set_clocks(now, call);
             }
@@ -81,6 +83,9 @@ impl Client {
             return self.give_up_silent(now, call);
         }
         self.stats.resumes.tried += 1;
+        if let Some(stream) = self.stream(call) {
+            stream.last_get = Some(now);
+        }
         let exchange = self.transmit(call, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
             stream.rival = Some(Rival { exchange, decoder: None, bytes: Vec::new() });
@@ -101,7 +106,8 @@ impl Client {
 
     pub(super) fn on_rival_head(&mut self, now: Instant, call: CallId, head: &ResponseHead) {
         self.timers.stop(Owner::Call(call), Clock::Connect);
-        let opened = head.is_success() && head.is_event_stream();
+        let elsewhere = head.redirect.as_ref().is_some_and(|redirect| !redirect.same_origin);
+        let opened = head.is_success() && head.is_event_stream() && !elsewhere;
         if let Some(attempt) = self.last_attempt(call) {
             attempt.status = Some(head.status);
             attempt.result = if opened { AttemptResult::Empty } else { AttemptResult::Refused };
@@ -245,11 +251,21 @@ impl Client {
                 stream.refused = matches!(asked, Asked::Answered);
                 stream.barren += 1;
                 self.wait(now, call, false);
+            } else if matches!(asked, Asked::Answered) && stream.failures >= FAILURES_TO_ASK {
+                self.on_resumes_failed(now, call);
             } else if stream.suspect && stream.rival.is_none() {
                 self.on_silent_asked(now, call, &asked, unanswered_twice);
             }
         }
         self.send_queued(now);
+    }
+
+    /// The session lives, and resumes fail all the same: a call that may be sent again is not kept waiting.
+    fn on_resumes_failed(&mut self, now: Instant, call: CallId) {
+        if self.may_reissue(now, call) {
+            let text = "its stream could not be resumed though the session lives";
+            self.lost(now, call, Reason::RecoveryExhausted, DropCause::Status.into(), text, None);
+        }
     }
 
     /// The session was asked about a silent stream.
@@ -265,7 +281,8 @@ impl Client {
             Asked::Unanswered if unanswered_twice => self.give_up_silent(now, call),
             Asked::Unanswered => {}
             Asked::Unknown => {
-                if self.may_reissue(now, call) {
+                let resumable = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
+                if !resumable && self.may_reissue(now, call) {
                     let text = "the stream fell silent";
                     self.lost(now, call, Reason::IdleTimeout, DropCause::Idle.into(), text, None);
                 }

@@ -12,6 +12,17 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
+/// Whether the numbers of a prefix are one stream's own.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Sharing {
+    /// As far as is known.
+    No,
+    /// Another stream has not shown its ids yet.
+    Possible,
+    /// Another stream uses it: a jump means nothing.
+    Proved,
+}
+
 impl Client {
     /// A key for an event that the host will report on.
     pub(super) fn hand_out(&mut self, call: CallId) -> Option<u32> {
@@ -120,27 +131,44 @@ impl Client {
     }
 
     /// Looks for a gap before an event that is new. Whether the call goes on with this stream.
-    pub(super) fn check_gap(&mut self, now: Instant, call: CallId, id: Option<&str>) -> bool {
+    pub(super) fn check_gap(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        id: Option<&str>,
+        is_answer: bool,
+    ) -> bool {
         let Some(id) = id else { return true };
-        let shared = split(id).is_none_or(|(prefix, _)| self.may_share(prefix, call));
+        let sharing = split(id).map_or(Sharing::Proved, |(prefix, _)| self.sharing(prefix, call));
         let Some(stream) = self.stream(call) else { return false };
         let before = stream.cursor.committed().map(str::to_string);
-        if stream.gaps.is_missing(id, shared) {
-            self.on_gap(now, call, GapKind::Missing, true, before.as_deref(), Some(id));
+        if stream.gaps.is_missing(id) {
+            let certain = sharing == Sharing::No;
+            if sharing != Sharing::Proved {
+                self.tell_gap(now, call, GapKind::Missing, certain, before.as_deref(), Some(id));
+            }
+            // An answer ends the call whatever is missing before it.
+            if certain && !is_answer {
+                self.act_on_gap(now, call);
+            }
         }
         self.stream(call).is_some()
     }
 
-    /// Whether other streams may count with this prefix too: they do, or one of them has not shown its ids yet.
-    fn may_share(&mut self, prefix: &str, call: CallId) -> bool {
+    /// Whether other streams count with this prefix too.
+    fn sharing(&mut self, prefix: &str, call: CallId) -> Sharing {
+        if self.session.shares(prefix, call) {
+            return Sharing::Proved;
+        }
         let unknown = |entry: &Entry| {
             entry.kind == Kind::Request
                 && entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix())
         };
         let calls = self.ledger.calls();
-        let others =
-            calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(unknown));
-        self.session.shares(prefix, call) || others
+        match calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(unknown)) {
+            true => Sharing::Possible,
+            false => Sharing::No,
+        }
     }
 
     /// Looks at the progress of a notification on the call's own stream.
@@ -161,20 +189,38 @@ impl Client {
         before: Option<&str>,
         after: Option<&str>,
     ) {
+        self.tell_gap(now, call, kind, certain, before, after);
+        if certain {
+            self.act_on_gap(now, call);
+        }
+    }
+
+    fn tell_gap(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        kind: GapKind,
+        certain: bool,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) {
         let (before, after) = (before.map(|id| self.shown(id)), after.map(|id| self.shown(id)));
         // Without a stream nothing was received, so nothing can be missing.
         let Some(entry) = self.ledger.get(call).filter(|entry| entry.stream.is_some()) else { return };
         entry.diagnostics.gaps += 1;
-        let on_gap = entry.on_gap;
         self.stats.gaps += 1;
         self.call_event(now, call, Event::Gap { kind, certain, before, after });
-        if !certain || on_gap == OnGap::Continue {
-            return;
-        }
+    }
+
+    fn act_on_gap(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.stream.is_some()) else { return };
         let text = "events are missing after a resume";
-        if on_gap == OnGap::Reissue {
-            return self.lost(now, call, Reason::Gap, ReissueCause::Gap(GapWord::Gap), text, None);
+        match entry.on_gap {
+            OnGap::Continue => {}
+            OnGap::Reissue => {
+                self.lost(now, call, Reason::Gap, ReissueCause::Gap(GapWord::Gap), text, None);
+            }
+            OnGap::Fail => self.fail(now, call, Reason::Gap, text),
         }
-        self.fail(now, call, Reason::Gap, text);
     }
 }

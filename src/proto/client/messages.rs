@@ -8,6 +8,9 @@ use crate::proto::ledger::Kind;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
+/// Open questions of the server's; more are not heard.
+const MOST_QUESTIONS: usize = 256;
+
 /// How a message is handed out.
 #[derive(Copy, Clone, Default)]
 pub(super) struct Handing {
@@ -49,6 +52,14 @@ impl Client {
         }
     }
 
+    /// The call whose progress a notification tells.
+    pub(super) fn progresses(&self, method: &str, token: &Option<Id>) -> Option<CallId> {
+        match (method, token) {
+            ("notifications/progress", Some(Id::String(token))) => self.ledger.by_wire_id(token),
+            _ => None,
+        }
+    }
+
     /// Progress goes to the call whose token it bears, whichever stream it came on; the rest to the stream's own.
     fn on_notification(
         &mut self,
@@ -59,10 +70,7 @@ impl Client {
         text: &str,
         Handing { key, seam }: Handing,
     ) {
-        let owner = match (method, token) {
-            ("notifications/progress", Some(Id::String(token))) => self.ledger.by_wire_id(&token),
-            _ => None,
-        };
+        let owner = self.progresses(method, &token);
         if let Some(owner) = owner {
             if owner == call {
                 self.check_progress(now, call, text);
@@ -71,8 +79,10 @@ impl Client {
             self.rearm_call(now, owner);
             return self.call_event(now, owner, Event::Progress { message, key, seam });
         }
-        if method == "notifications/tools/list_changed" {
-            self.session.hints.forget();
+        match method {
+            "notifications/tools/list_changed" => self.session.hints.forget(),
+            "notifications/cancelled" => self.question_cancelled(now, text),
+            _ => {}
         }
         let message = self.keep(text);
         let is_callers = self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request);
@@ -135,7 +145,8 @@ impl Client {
             let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id_text(&id));
             return self.send_control(now, "pong", body);
         }
-        if self.questions.iter().any(|question| question.id == id) {
+        let is_full = self.questions.len() >= MOST_QUESTIONS;
+        if is_full || self.questions.iter().any(|question| question.id == id) {
             return;
         }
         let message = self.keep(text);
@@ -148,16 +159,29 @@ impl Client {
         }
     }
 
+    /// The server does not want its answer any more.
+    fn question_cancelled(&mut self, now: Instant, text: &str) {
+        let id = field(text, &["params", "requestId"]).and_then(Id::read);
+        if let Some(place) = self.questions.iter().position(|question| Some(&question.id) == id.as_ref()) {
+            let call = self.questions.remove(place).call;
+            self.question_over(now, call);
+        }
+    }
+
+    fn question_over(&mut self, now: Instant, call: CallId) {
+        if let Some(entry) = self.ledger.get(call) {
+            entry.questions = entry.questions.saturating_sub(1);
+            self.set_clocks(now, call);
+        }
+    }
+
     pub(super) fn answer_question(&mut self, now: Instant, body: &str) {
         let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else { return };
         let Some(place) = self.questions.iter().position(|question| question.id == id) else { return };
         let Question { method, call, .. } = self.questions.remove(place);
         self.send_answer(now, call, body.to_string());
-        if let Some(entry) = self.ledger.get(call) {
-            entry.questions = entry.questions.saturating_sub(1);
-            self.set_clocks(now, call);
-            self.call_event(now, call, Event::InputAnswered { method });
-        }
+        self.question_over(now, call);
+        self.call_event(now, call, Event::InputAnswered { method });
     }
 }
 

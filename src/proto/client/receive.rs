@@ -37,6 +37,7 @@ impl Client {
         }
         let Some(call) = self.served(exchange) else { return };
         self.answered(now);
+        self.session.probe_unanswered = false;
         self.headers_passed(call);
         if self.rival(call) == Some(exchange) {
             return self.on_rival_head(now, call, &head);
@@ -65,6 +66,7 @@ impl Client {
         if !head.is_success() {
             return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
         }
+        entry.cause = None;
         if !entry.kind.wants_response() {
             self.abort(exchange);
             return self.settle(now, call, Settlement::Accepted);
@@ -213,14 +215,19 @@ impl Client {
         if let Some(place) = repeat {
             return self.drop_repeat(now, call, place);
         }
-        if !is_response && !self.check_gap(now, call, id) {
+        if !self.check_gap(now, call, id, is_response) {
             return;
         }
         if !matches!(payload, Payload::Other) {
-            self.note_fresh(now, call);
+            self.note_fresh(now, call, id.is_some());
         }
-        let key = match payload {
-            Payload::One(Message::Notification { .. }) => self.hand_out(call),
+        let key = match &payload {
+            // What goes to another call is not for this stream to wait for.
+            Payload::One(Message::Notification { method, token })
+                if self.progresses(method, token).is_none_or(|owner| owner == call) =>
+            {
+                self.hand_out(call)
+            }
             _ => None,
         };
         let seam = self.events_of(call).is_some_and(|events| std::mem::take(&mut events.seam));
@@ -234,16 +241,20 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return false };
         let id = field(data, &["id"]).and_then(string);
         let is_answer = id.is_some_and(|id| id == entry.wire_id());
-        if let Some(stream) = entry.stream.as_mut().filter(|_| !is_answer) {
-            stream.said = Some(excerpt(data));
+        if is_answer {
+            return true;
         }
-        is_answer
+        let said = self.said(data, 0);
+        if let Some(stream) = self.stream(call) {
+            stream.said = Some(said);
+        }
+        false
     }
 
     fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
         let Some(stream) = self.stream(call) else { return };
-        stream.broken += 1;
-        stream.cursor.broken(now, id);
+        let again = stream.cursor.broken(now, id);
+        stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
         let message = "an event whose data is no JSON".to_string();
         self.call_event(now, call, Event::Warning { code: "malformed_event", message });
     }
@@ -276,8 +287,13 @@ impl Client {
     }
 
     /// A message came on the call's own stream: its clocks are full again, and whatever failed before is over.
-    fn note_fresh(&mut self, now: Instant, call: CallId) {
+    /// (On a resumed stream only what bears an id is known to be new.)
+    fn note_fresh(&mut self, now: Instant, call: CallId, has_id: bool) {
         let Some(entry) = self.ledger.get(call) else { return };
+        let resumed = entry.stream.as_mut().and_then(|s| s.events()).is_some_and(|events| events.resumed);
+        if resumed && !has_id {
+            return;
+        }
         entry.recovery_clock.rearm(now);
         if let Some(stream) = entry.stream.as_mut() {
             stream.progressed();
@@ -334,7 +350,7 @@ impl Client {
                 if failure.proves_not_sent() {
                     entry.delivery = Outcome::NotSent;
                 }
-                let text = format!("the request failed: {}", excerpt(&failure.message));
+                let text = self.network_text(&failure);
                 self.lost(now, call, Reason::NetworkError, DropCause::Network.into(), &text, None);
             }
             Some(Phase::Resuming(_)) => self.on_resume_failed(now, call),
@@ -373,8 +389,7 @@ impl Client {
             }
             Ok(payload) => {
                 self.deliver(now, call, payload, text, Handing::default());
-                let text = format!("the body holds no response to this request: {}", excerpt(text));
-                self.fail(now, call, Reason::MalformedResponse, &text);
+                self.fail(now, call, Reason::MalformedResponse, "the body holds no response to this request");
             }
         }
     }
@@ -412,14 +427,14 @@ impl Client {
         let reason = match head.status {
             401 => Reason::Unauthorized,
             403 => Reason::Forbidden,
-            _ if error_id.is_some() && kind.wants_response() => {
+            _ if kind.wants_response() && error_id.as_ref().is_some_and(|id| means(id, &ours)) => {
                 let id = error_id.unwrap_or(Id::Null);
                 return self.on_response(now, call, &id, &body, Some(head.status));
             }
             300..=399 => Reason::Redirected,
             _ => Reason::HttpError,
         };
-        let said = excerpt(&body);
+        let said = self.said(&body, head.status);
         let said = if said.is_empty() { said } else { format!(": {said}") };
         let hidden = self.hidden_session(call, head.status).unwrap_or_default();
         let text = format!("the server answered {}{said}{hidden}", head.status);
@@ -429,4 +444,9 @@ impl Client {
         }
         self.fail(now, call, reason, &text);
     }
+}
+
+/// Whether the id of an error in a refusal can only mean this request.
+fn means(id: &Id, ours: &Id) -> bool {
+    id == ours || id.twin(ours) || *id == Id::Null
 }

@@ -14,10 +14,12 @@ use crate::proto::{CallId, ExchangeId};
 
 /// Attempts of several calls are spread over this.
 const SPREAD: Duration = Duration::from_millis(500);
+/// Between GETs of one stream, at least.
+const SPACING: Duration = Duration::from_millis(200);
 /// So many attempts are kept in the diagnostics, the newest.
 const MOST_ATTEMPTS: usize = 256;
 /// From this many failures on that say nothing of the session, it is asked.
-const FAILURES_TO_ASK: u32 = 2;
+pub(super) const FAILURES_TO_ASK: u32 = 2;
 
 impl Client {
     /// An event stream ended without the call's response.
@@ -75,6 +77,7 @@ impl Client {
             return self.fail_over_budget(now, call, retry);
         }
         self.stats.polls += 1;
+        let wait = self.spaced(now, call, wait);
         self.plan(now, call, Level::L1, wait);
         self.call_event(now, call, Event::Polling { wait_ms: millis(wait) });
     }
@@ -98,6 +101,7 @@ impl Client {
         if !asked.is_zero() && self.passes_budget(now, call, asked) {
             return self.fail_over_budget(now, call, asked);
         }
+        let wait = self.spaced(now, call, wait);
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, barren + 1, wait);
     }
@@ -105,6 +109,12 @@ impl Client {
     /// What is left of a `Retry-After`.
     pub(super) fn floor(&mut self, now: Instant, call: CallId) -> Duration {
         self.stream(call).map_or(Duration::ZERO, |stream| stream.not_before.since(now))
+    }
+
+    /// Whatever a server hints, GETs of one stream keep this distance.
+    fn spaced(&mut self, now: Instant, call: CallId, wait: Duration) -> Duration {
+        let next = self.stream(call).and_then(|stream| stream.last_get).map(|last| last + SPACING);
+        wait.max(next.map_or(Duration::ZERO, |next| next.since(now)))
     }
 
     /// Remembers a `Retry-After`: no GET of this stream goes before it.
@@ -229,7 +239,7 @@ impl Client {
                 self.on_attempt_failed(now, call, says_nothing, false);
             }
             _ if head.redirect.is_some() => {
-                let to = head.redirect.as_ref().map_or("", |redirect| redirect.shown());
+                let to = head.redirect.as_ref().map_or_else(String::new, |redirect| redirect.shown());
                 let text = format!("the resume was redirected to {to}, which holds no stream");
                 self.fail(now, call, Reason::Redirected, &text);
             }
@@ -298,10 +308,26 @@ impl Client {
         }
     }
 
+    /// Whether another call speaks for this one. A speaker that waits longer than our own backoff ever does, at its
+    /// server's word, speaks for nobody.
+    fn must_park(&mut self, now: Instant, call: CallId) -> bool {
+        let speaker = *self.session.speaker.get_or_insert(call);
+        let soon = now + self.config.backoff.max;
+        let far = self.timers.at(Owner::Call(speaker), Clock::Wait).is_some_and(|at| at > soon);
+        if speaker == call || far {
+            self.session.speaker = Some(call);
+            return false;
+        }
+        true
+    }
+
     /// A wait is over.
     pub(super) fn attempt(&mut self, now: Instant, call: CallId) {
-        if self.session.dark && *self.session.speaker.get_or_insert(call) != call {
-            return self.session.parked.push(call);
+        if self.session.dark && self.must_park(now, call) {
+            if !self.session.parked.contains(&call) {
+                self.session.parked.push(call);
+            }
+            return;
         }
         if self.ledger.peek(call).is_some_and(|entry| entry.answers.is_some()) {
             return self.post(now, call);
@@ -313,7 +339,8 @@ impl Client {
                 self.set_clocks(now, call);
             }
             Some(Phase::Reading(..)) => self.race(now, call),
-            Some(_) => self.resume(now, call),
+            Some(Phase::Waiting) => self.resume(now, call),
+            Some(_) => {}
         }
     }
 

@@ -71,21 +71,23 @@ impl Client {
         self.skip_failed(now, call);
         self.stats.reissues += 1;
         self.queue.retain(|queued| *queued != call);
+        self.session.parked.retain(|parked| *parked != call);
+        self.questions.retain(|question| question.call != call);
         self.stop_timers_of_stream(call);
-        let id = self.next_wire_id();
         let Some(entry) = self.ledger.get(call) else { return };
         let exchange = entry.stream.take().and_then(|stream| stream.exchange());
         entry.may_have_run |= entry.delivery == Outcome::Unknown;
         entry.reissues += 1;
+        entry.questions = 0;
+        entry.adopts = false;
         entry.reissue_why = Some(why);
         entry.cause.get_or_insert(cause);
-        self.ledger.rename(call, id);
         if let Some(exchange) = exchange {
             self.abort(exchange);
         }
     }
 
-    fn next_wire_id(&mut self) -> String {
+    pub(super) fn next_wire_id(&mut self) -> String {
         let id = self.request_id(CallId(self.next_call));
         self.next_call += 1;
         id

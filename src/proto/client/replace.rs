@@ -29,7 +29,10 @@ impl Client {
     }
 
     fn part_from_session(&mut self, now: Instant, call: CallId, replace: bool) {
-        let may_reissue = self.may_reissue(now, call);
+        // One that is planned and not sent was allowed when it was planned.
+        let planned =
+            self.ledger.peek(call).is_some_and(|entry| entry.stream.is_none() && entry.reissue_why.is_some());
+        let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
         match entry.kind {
             Kind::Initialize => {}

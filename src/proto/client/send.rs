@@ -2,7 +2,7 @@
 
 use super::{Client, Output, Purpose};
 use crate::proto::error::{Outcome, Reason};
-use crate::proto::event::Event;
+use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Method};
 use crate::proto::jsonrpc::quote;
 use crate::proto::ledger::{notification, request, Entry, Kind};
@@ -12,6 +12,10 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
 
+/// Messages of our own under way at once.
+const MOST_CONTROLS: usize = 8;
+/// And of those that wait.
+const MOST_WAITING_CONTROLS: usize = 1_000;
 /// The reason text of a cancellation: fixed, since the real one may be private.
 const CANCEL_TEXT: &str = "the client no longer waits for this request";
 
@@ -45,6 +49,10 @@ impl Client {
     pub(super) fn send_queued(&mut self, now: Instant) {
         if !self.is_ready() {
             return;
+        }
+        while self.controls_under_way() < MOST_CONTROLS {
+            let Some(control) = self.controls.pop_front() else { break };
+            self.post(now, control);
         }
         let mut free = self.free_slots();
         for call in std::mem::take(&mut self.queue) {
@@ -101,6 +109,11 @@ impl Client {
                 }
             };
         }
+        if entry.reissue_why.is_some() && entry.kind == Kind::Request {
+            let id = self.next_wire_id();
+            self.ledger.rename(call, id);
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
         let wire_id = entry.wire_id().to_string();
         let why = entry.reissue_why.take();
         let body =
@@ -148,11 +161,15 @@ impl Client {
             return self.set_clocks(now, call);
         }
         let Some(stream) = self.stream(call) else { return };
-        let Some(cursor) = stream.cursor().and_then(header_value) else { return };
+        let Some(cursor) = stream.cursor().and_then(header_value) else {
+            let text = "the stream ended, and its place in it was lost meanwhile";
+            return self.lost(now, call, Reason::StreamLost, DropCause::End.into(), text, None);
+        };
         self.stats.resumes.tried += 1;
         let exchange = self.transmit(call, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
             stream.phase = Phase::Resuming(exchange);
+            stream.last_get = Some(now);
         }
         self.arm_connect(now, call);
         self.set_clocks(now, call);
@@ -229,10 +246,21 @@ impl Client {
         exchange
     }
 
-    /// Ends an exchange by our own wish.
-    pub(super) fn abort(&mut self, exchange: ExchangeId) {
-        if self.exchanges.remove(&exchange).is_some() {
-            self.outputs.push_back(Output::Abort(exchange));
+    /// Ends an exchange by our own wish. Whether its request never left: it was still to be polled.
+    pub(super) fn abort(&mut self, exchange: ExchangeId) -> bool {
+        if self.exchanges.remove(&exchange).is_none() {
+            return false;
+        }
+        let is_it = |output: &Output| matches!(output, Output::Transmit(id, _) if *id == exchange);
+        match self.outputs.iter().position(is_it) {
+            Some(place) => {
+                self.outputs.remove(place);
+                true
+            }
+            None => {
+                self.outputs.push_back(Output::Abort(exchange));
+                false
+            }
         }
     }
 
@@ -253,8 +281,23 @@ impl Client {
             return;
         }
         let entry = self.entry(now, Kind::Control, method, body);
-        let call = self.open(entry);
-        self.post(now, call);
+        let control = self.open(entry);
+        self.post_control(now, control);
+    }
+
+    fn controls_under_way(&self) -> usize {
+        self.exchanges.values().filter(|purpose| matches!(purpose, Purpose::Call(_, false))).count()
+    }
+
+    /// POSTs it, or lets it wait; what a flood brings beyond that is dropped.
+    fn post_control(&mut self, now: Instant, control: CallId) {
+        if self.controls_under_way() < MOST_CONTROLS {
+            self.post(now, control);
+        } else if self.controls.len() < MOST_WAITING_CONTROLS {
+            self.controls.push_back(control);
+        } else {
+            self.ledger.close(control);
+        }
     }
 
     /// POSTs our answer to a question that came during this call.
@@ -265,7 +308,7 @@ impl Client {
         let mut entry = self.entry(now, Kind::Control, "response", body);
         entry.answers = Some(during);
         let answer = self.open(entry);
-        self.post(now, answer);
+        self.post_control(now, answer);
     }
 
     /// An answer of ours got no HTTP answer: it is sent again while the call lives. Whether it will be.

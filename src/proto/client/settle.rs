@@ -1,8 +1,9 @@
 //! The one way out: every call leaves the ledger through here, once.
 
 use super::{Client, Output};
-use crate::proto::error::{Outcome, Reason};
+use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{Failure, Settlement};
+use crate::proto::http::IoFailure;
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::stream::{Body, Phase};
 use crate::proto::time::Instant;
@@ -56,6 +57,34 @@ impl Client {
         self.send_queued(now);
     }
 
+    /// Server text fit for a message: short, without control characters, without what we know to be secret, and without
+    /// words that callers look for, unless they are what happened.
+    pub(super) fn said(&self, text: &str, status: u16) -> String {
+        let mut said = excerpt(text);
+        if let Some(id) = self.session.id.as_deref() {
+            said = said.replace(id, &self.shown(id));
+        }
+        for (word, meant) in [("401", 401), ("404", 404), ("405", 405), ("Unauthorized", 401)] {
+            if status != meant {
+                said = said.replace(word, "...");
+            }
+        }
+        said
+    }
+
+    /// Why fetch failed, in its own words and with the runtime's code. What follows a `?` may be a query.
+    pub(super) fn network_text(&self, failure: &IoFailure) -> String {
+        let words = failure.message.split(' ').map(|word| match word.split_once('?') {
+            Some((path, query)) if !query.is_empty() => path,
+            _ => word,
+        });
+        let said = self.said(&words.collect::<Vec<_>>().join(" "), 0);
+        match failure.code.as_str() {
+            "" | "LANDFALL_NOT_SENT" => format!("the request failed: {said}"),
+            code => format!("the request failed: {said} ({})", excerpt(code)),
+        }
+    }
+
     /// Stops the timers that belong to a call's stream; those of the call run on.
     pub(super) fn stop_timers_of_stream(&mut self, call: CallId) {
         for clock in [Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait, Clock::Handler] {
@@ -86,7 +115,7 @@ impl Client {
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
     fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
         self.close_open_stream(now, call);
-        let entry = self.ledger.close(call)?;
+        let mut entry = self.ledger.close(call)?;
         if entry.kind == Kind::Request {
             let took = now.as_millis() - entry.diagnostics.started_at;
             self.stats.histograms.call_ms.record(took);
@@ -94,12 +123,16 @@ impl Client {
         self.timers.release(Owner::Call(call));
         self.pass_the_word(now, call);
         self.queue.retain(|queued| *queued != call);
+        self.controls.retain(|control| *control != call);
         self.questions.retain(|question| question.call != call);
         self.drop_waiting_answers(call);
         if let Some(stream) = &entry.stream {
             let rival = stream.rival.as_ref().map(|rival| rival.exchange);
+            let posting = matches!(stream.phase, Phase::Posting(_));
             for exchange in stream.exchange().into_iter().chain(rival) {
-                self.abort(exchange);
+                if self.abort(exchange) && posting {
+                    entry.delivery = Outcome::NotSent;
+                }
             }
         }
         Some(entry)
