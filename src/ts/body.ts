@@ -1,15 +1,20 @@
 import { textOf } from "./errors.js";
-import { ignored } from "./promise.js";
+import { ignored, macrotask } from "./promise.js";
 
 /** Where the bytes of one body go. Each call may end, pause or resume the pump it comes from. */
 export interface BodySink {
   push(bytes: Uint8Array): void;
   end(): void;
-  fail(message: string, code: string): void;
+  fail(message: string, code: string, thrown: unknown): void;
 }
 
 // A chunk is copied into the module's memory, which never shrinks: a server's 100 MB chunk goes in by pieces.
 const pieceBytes = 256 * 1024;
+
+// A body that always has more at hand is read in microtasks alone: after this long, timers and the network get a turn.
+const burstMs = 10;
+// The same in pieces, for a Worker's clock stands still meanwhile.
+const burstPieces = 1_000;
 
 /**
  * Reads one body: one `read()` outstanding, none while paused, and never a word after {@link BodyPump.stop}, for what
@@ -22,6 +27,8 @@ export class BodyPump {
   #started = false;
   #stopped = false;
   #paused = false;
+  #burstAt = 0;
+  #burst = 0;
   #wake: (() => void) | undefined;
 
   constructor(body: ReadableStream<Uint8Array> | null, sink: BodySink) {
@@ -58,7 +65,7 @@ export class BodyPump {
       await this.#read();
     } catch (thrown) {
       if (this.#reader !== undefined) cancel(this.#reader);
-      this.#finish(() => this.#sink.fail(textOf(thrown), codeOf(thrown)));
+      this.#finish(() => this.#sink.fail(textOf(thrown), codeOf(thrown), thrown));
     } finally {
       const reader = this.#reader;
       if (reader !== undefined) ignored(() => reader.releaseLock());
@@ -68,6 +75,7 @@ export class BodyPump {
   async #read(): Promise<void> {
     // What a fetch of the user's gives may be no stream at all: then this throws, and the exchange fails.
     this.#reader = this.#body?.getReader();
+    this.#burstAt = performance.now();
     while (this.#reader !== undefined) {
       const { done, value } = await this.#reader.read();
       if (this.#stopped) return;
@@ -84,9 +92,21 @@ export class BodyPump {
       if (this.#paused) await this.#held();
       if (this.#stopped) return false;
       this.#sink.push(chunk.length <= pieceBytes ? chunk : chunk.subarray(at, at + pieceBytes));
+      await this.#breathe();
     }
+    await this.#breathe();
     if (this.#paused) await this.#held();
     return !this.#stopped;
+  }
+
+  /** Lets everything else run, once in a while. */
+  async #breathe(): Promise<void> {
+    this.#burst += 1;
+    const isLong = this.#burst > burstPieces || performance.now() - this.#burstAt > burstMs;
+    if (this.#stopped || !isLong) return;
+    await macrotask();
+    this.#burst = 0;
+    this.#burstAt = performance.now();
   }
 
   async #held(): Promise<void> {

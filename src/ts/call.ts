@@ -1,6 +1,6 @@
 import type { Deadline } from "./deadline.js";
 import { ServerError, ToolCallFailedError } from "./errors.js";
-import { longestWait, observed } from "./promise.js";
+import { ignored, longestWait, observed } from "./promise.js";
 import { EventQueue } from "./queue.js";
 import type { Receipt, Timers } from "./receipt.js";
 import type {
@@ -69,7 +69,7 @@ export class CallRecord implements Timers {
       cancel: this.#cancel,
       [Symbol.asyncIterator]: () => this.#queue[Symbol.asyncIterator](),
     };
-    origin.signal?.addEventListener("abort", this.#cancel, { once: true });
+    ignored(() => origin.signal?.addEventListener("abort", this.#cancel, { once: true }));
   }
 
   /** The caller has cancelled it. */
@@ -116,26 +116,26 @@ export class CallRecord implements Timers {
 
   /** The server's result, with its event. */
   succeed(event: CallEvent, result: unknown): void {
-    if (this.#settle()) this.#queue.end(event);
     this.#resolve(result);
+    this.#settle(event);
   }
 
   /** The server's error, with its event. */
   refuse(event: CallEvent, error: JsonRpcError, httpStatus: number | undefined): void {
-    if (this.#settle()) this.#queue.end(event);
     this.#reject(new ServerError(error, httpStatus));
+    this.#settle(event);
   }
 
   /** A notification was taken, or the handshake is done: there is no event for it. */
   accept(): void {
-    this.#settle();
     this.#resolve(undefined);
+    this.#settle();
   }
 
   /** No answer. */
   fail(event: ToolCallFailed, cause?: unknown): void {
-    if (this.#settle()) this.#queue.end(event);
     this.#reject(new ToolCallFailedError(event, cause === undefined ? undefined : { cause }));
+    this.#settle(event);
   }
 
   /** What the wrapper knows of the call, for a failure that the core can't tell of. */
@@ -144,14 +144,15 @@ export class CallRecord implements Timers {
     return { startedAt, endedAt, recent: [], bytes: 0, era: "legacy", attempts: [], ...this.#known };
   }
 
-  #settle(): boolean {
-    if (this.#settled) return false;
+  /** The promise has its outcome: so has the queue, and then nothing is left behind. */
+  #settle(outcome?: CallEvent): void {
+    if (this.#settled) return;
     this.#settled = true;
+    if (outcome !== undefined) this.#queue.end(outcome);
     this.#deadline?.clear();
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
-    this.origin.signal?.removeEventListener("abort", this.#cancel);
-    return true;
+    ignored(() => this.origin.signal?.removeEventListener("abort", this.#cancel));
   }
 
   #note(event: CallEvent): void {

@@ -133,9 +133,7 @@ export function usableOnGap(value: unknown): OnGap {
 
 /** JSON text of an object. Throws {@link ConfigError} for what JSON can't carry. */
 export function jsonObject(option: string, value: object): string {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new ConfigError(option, `${option} must be an object`);
-  }
+  if (!isPlain(value)) throw new ConfigError(option, `${option} must be a plain object`);
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -147,10 +145,15 @@ export function jsonObject(option: string, value: object): string {
   return text;
 }
 
+/** Whether its own members are all there is to it: no array, Map, Date or other built-in. */
+export function isPlain(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === "[object Object]";
+}
+
 /** An object with no other members than `names`; members that are `undefined` are left out. */
 export function group(option: string, value: unknown, names: readonly string[]): Record<string, unknown> {
   const members: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(object(option, value) ?? {})) {
+  for (const [name, member] of Object.entries(plain(option, value) ?? {})) {
     if (member === undefined) continue;
     if (!names.includes(name)) {
       const path = option === "options" ? name : `${option}.${name}`;
@@ -275,21 +278,29 @@ function numeric<K extends string>(
   values: { [key in K]?: unknown },
 ): { [key in K]?: number } {
   for (const [name, value] of Object.entries(values)) {
-    if (typeof value === "number") continue;
+    if (Number.isFinite(value)) continue;
     const option = prefix + name;
-    throw new ConfigError(option, `${option} must be a number, and is a ${typeof value}`);
+    const kind = typeof value === "object" ? "an object" : `a ${typeof value}`;
+    const given = typeof value === "number" ? String(value) : kind;
+    throw new ConfigError(option, `${option} must be a finite number, not ${given}`);
   }
   return values as { [key in K]?: number };
 }
 
+function plain<T>(option: string, value: T): T {
+  if (value === undefined || isPlain(value)) return value;
+  throw new ConfigError(option, `${option} must be a plain object`);
+}
+
 function object<T>(option: string, value: T): T {
-  if (value === undefined || (typeof value === "object" && value !== null)) return value;
+  if (value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value)))
+    return value;
   throw new ConfigError(option, `${option} must be an object`);
 }
 
 function usableReplay(given: Replay | undefined): Replay | undefined {
   if (given === undefined || typeof given === "string" || typeof given === "function") return given;
-  for (const [tool, value] of Object.entries(object("replay", given))) {
+  for (const [tool, value] of Object.entries(plain("replay", given))) {
     if (typeof value === "boolean") continue;
     throw new ConfigError(`replay.${tool}`, `replay.${tool} must be true or false`);
   }
@@ -309,7 +320,7 @@ function usableFetch(given: FetchLike | undefined): FetchLike | undefined {
 }
 
 function usableInit(given: RequestInit | undefined): RequestInit {
-  const init = { ...object("requestInit", given) };
+  const init = { ...plain("requestInit", given) };
   for (const name of ["method", "body", "signal"] as const) {
     if (init[name] === undefined || init[name] === null) continue;
     throw new ConfigError(

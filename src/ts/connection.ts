@@ -4,7 +4,16 @@ import { Deadline } from "./deadline.js";
 import type { CoreConfig, EventOutput, ReadyOutput, SettleOutput, TokenOutput } from "./driver.js";
 import { emit } from "./emit.js";
 import { ConfigError } from "./errors.js";
-import { callEvent, failureOf, jsonRpcError, ownFailure, sessionEvent, type Why } from "./events.js";
+import {
+  callEvent,
+  explained,
+  failureOf,
+  jsonRpcError,
+  ownFailure,
+  sessionEvent,
+  type Why,
+} from "./events.js";
+import type { Cause } from "./fetch.js";
 import { GapJudge } from "./gaps.js";
 import type { Instance } from "./instance.js";
 import { Link, type Listener, type Told } from "./link.js";
@@ -135,11 +144,11 @@ export class Connection implements Listener {
     return this.#records.get(call)?.origin.headers;
   }
 
-  told({ output, message }: Told): void {
+  told({ output, message, rawId }: Told): void {
     if (output.out === "event") this.#event(output, message);
     else if (output.out === "settle") this.#settle(output, message);
     else if (output.out === "token") this.#token(output);
-    else if (output.out === "request") this.#request(message);
+    else if (output.out === "request") this.#request(message, rawId);
     else if (output.out === "ready") this.#stands(output, message);
     else if (output.out === "lost") this.#lost(output.text);
     else this.#finish(closed);
@@ -179,7 +188,8 @@ export class Connection implements Listener {
   #expire(call: number, record: CallRecord, deadlineMs: number): void {
     this.#records.delete(call);
     const message = `no outcome within deadlineMs (${deadlineMs} ms), not even from landfall's core`;
-    this.#fail(record, { reason: "deadline_exceeded", outcome: "unknown", message });
+    const cause = this.#link.takeCause(call);
+    this.#fail(record, { reason: "deadline_exceeded", outcome: "unknown", message }, cause);
     this.#link.abortCall(call);
     this.#link.run((core, handle, now) => core.cancel(handle, now, call));
     if (call === handshake) {
@@ -191,8 +201,8 @@ export class Connection implements Listener {
     }
   }
 
-  #request(message: unknown): void {
-    if (isObject(message)) this.#requests.take(message);
+  #request(message: unknown, rawId: string | undefined): void {
+    if (isObject(message)) this.#requests.take(message, rawId);
     else this.#unparsed();
   }
 
@@ -280,9 +290,11 @@ export class Connection implements Listener {
     const record = this.#records.get(output.call);
     if (record === undefined) return;
     this.#records.delete(output.call);
+    const cause = this.#link.takeCause(output.call);
     this.#skip(output.call, record, output.at);
     if (output.type === "accepted") record.accept();
-    else if (output.type === "tool_call_failed") this.#failed(record, failureOf(output, record.origin.id));
+    else if (output.type === "tool_call_failed")
+      this.#failed(record, failureOf(output, record.origin.id), cause);
     else this.#answered(record, output, message);
     if (output.call === handshake) this.#handshakeFailed(output);
   }
@@ -338,19 +350,20 @@ export class Connection implements Listener {
     this.#ended();
   }
 
-  #fail(record: CallRecord, why: Why): void {
-    this.#failed(record, ownFailure(record, this.#owner.clock(), why));
+  #fail(record: CallRecord, why: Why, cause?: Cause): void {
+    this.#failed(record, ownFailure(record, this.#owner.clock(), why), cause);
   }
 
   /** A call failed. What became of it the application may know, where nobody else does. */
-  #failed(record: CallRecord, event: ToolCallFailed): void {
+  #failed(record: CallRecord, failed: ToolCallFailed, cause?: Cause): void {
     const { info, connectMs } = record.origin;
+    const isWanted = failed.reason === "cancelled" || failed.reason === "closed";
+    const event = isWanted ? failed : explained(failed, cause);
     const tell = () => {
-      record.fail(event);
+      record.fail(event, isWanted ? undefined : cause?.thrown);
       emit(this.#settings, event);
     };
-    const isUnknown =
-      event.outcome === "unknown" && event.reason !== "cancelled" && event.reason !== "closed";
+    const isUnknown = event.outcome === "unknown" && !isWanted;
     if (!isUnknown || record.isCancelled || info === undefined || connectMs === undefined) {
       tell();
       return;

@@ -20,7 +20,8 @@ export function emit(
     receipt?.done(false);
   };
   try {
-    const handled = onEvent(event);
+    // A copy: a loop may be given the same event, and neither shall see what the other does with it.
+    const handled = onEvent({ ...event });
     if (handled === undefined) {
       receipt?.done(true);
       return;

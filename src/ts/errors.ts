@@ -71,8 +71,11 @@ function nameOf(error: Error, name: string): void {
 /** The text of anything thrown; Firefox throws strings when it is out of memory. */
 export function textOf(thrown: unknown): string {
   try {
-    if (thrown instanceof Error) return thrown.message === "" ? thrown.name : thrown.message;
-    return String(thrown);
+    if (!(thrown instanceof Error)) return String(thrown);
+    // Anything can stand in the members of an error, and what is no string must not reach an export.
+    const { message, name } = thrown as { message: unknown; name: unknown };
+    const text = [message, name].find((each) => typeof each === "string" && each !== "");
+    return typeof text === "string" ? text : "an error without a message was thrown";
   } catch {
     return "something that can't be shown was thrown";
   }

@@ -1,5 +1,6 @@
 import type { CallRecord } from "./call.js";
 import type { EventOutput, FailureOutput } from "./driver.js";
+import type { Cause } from "./fetch.js";
 import type {
   CallEvent,
   FailureReason,
@@ -67,6 +68,13 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
     message: why.message,
     diagnostics: record.diagnostics(at),
   };
+}
+
+/** The same failure; where the headers are why nothing was sent, the message says so: the core may only know that it waited. */
+export function explained(event: ToolCallFailed, cause: Cause | undefined): ToolCallFailed {
+  const text = cause?.unsendable;
+  if (text === undefined || event.message.includes(text)) return event;
+  return { ...event, message: `${event.message}: ${text}` };
 }
 
 /** A JSON-RPC error with its members as the types say, whatever the server sent. */

@@ -10,6 +10,14 @@ export interface ExchangeSink {
   fail(exchange: number, message: string, code: string): void;
 }
 
+/** What an exchange of a call failed with. */
+export interface Cause {
+  /** What was thrown, as it is. */
+  thrown: unknown;
+  /** What is wrong with the headers, where they are why nothing was sent. */
+  unsendable?: string;
+}
+
 interface Exchange {
   readonly controller: AbortController;
   readonly call: number | undefined;
@@ -30,6 +38,7 @@ export class Exchanges {
   readonly #sink: ExchangeSink;
   readonly #open = new Map<number, Exchange>();
   readonly #warned = new Set<string>();
+  readonly #causes = new Map<number, Cause>();
   #muted = false;
 
   constructor(settings: FetchSettings, sink: ExchangeSink) {
@@ -61,20 +70,21 @@ export class Exchanges {
         signal.addEventListener("abort", () => refuse(signal.reason), { once: true });
         Promise.resolve()
           .then(() => this.#send(url, init, callHeaders(), signal))
-          .then(
-            (response) => {
-              if (signal.aborted) {
-                cancel(response.body ?? null);
-                return;
-              }
-              entry.pump = new BodyPump(response.body ?? null, this.#bodySink(exchange));
-              resolve(response);
-            },
-            (thrown) => {
-              this.#forget(exchange, entry);
-              refuse(thrown);
-            },
-          );
+          .then((response) => {
+            const body = usableBody(response);
+            if (signal.aborted) {
+              cancel(body);
+              return;
+            }
+            entry.pump = new BodyPump(body, this.#bodySink(exchange, call));
+            if (call !== undefined) this.#causes.delete(call);
+            resolve(response);
+          })
+          .catch((thrown) => {
+            this.#forget(exchange, entry);
+            if (!signal.aborted) this.#note(call, thrown);
+            refuse(thrown);
+          });
       }),
     );
   }
@@ -94,6 +104,13 @@ export class Exchanges {
     entry.pump?.stop();
     // The reason may reach a proxy or a fetch of the user's, so it is the same for all.
     entry.controller.abort(new DOMException("landfall ended this exchange", "AbortError"));
+  }
+
+  /** What `fetch`, `headers()` or the body threw in the last exchange of a call, which has ended now. */
+  takeCause(call: number): Cause | undefined {
+    const cause = this.#causes.get(call);
+    this.#causes.delete(call);
+    return cause;
   }
 
   /** Ends those of one call. */
@@ -119,7 +136,7 @@ export class Exchanges {
     signal: AbortSignal,
   ): Promise<Response> {
     const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
-      throw new Error(textOf(thrown), { cause: { code: notSent, thrown } });
+      throw thrown instanceof Unsendable ? thrown : new Unsendable(textOf(thrown), thrown);
     });
     signal.throwIfAborted();
     // Read now, for it may be replaced at any time, and called bare: with a receiver it is an "Illegal invocation".
@@ -137,15 +154,31 @@ export class Exchanges {
     callHeaders: HeadersInit | undefined,
     signal: AbortSignal,
   ): Promise<Headers> {
-    const { requestInit, headers: given, handshakeMs } = this.#settings;
-    const late = () => new Error(`the option headers gave none within handshakeMs (${handshakeMs} ms)`);
-    const asked = typeof given === "function" ? await within(handshakeMs, given, late, signal) : given;
+    const { requestInit, headers: given } = this.#settings;
+    const asked = typeof given === "function" ? await this.#asked(given, signal) : given;
     const merged = new Headers();
     for (const layer of [requestInit.headers, asked, callHeaders]) {
       if (layer !== undefined && layer !== null) this.#merge(merged, new Headers(layer));
     }
     for (const [name, value] of new Headers(own)) merged.set(name, value);
     return merged;
+  }
+
+  /** What `headers()` gives; where it gives none that can be used, the error says that it was asked. */
+  async #asked(ask: () => HeadersInit | Promise<HeadersInit>, signal: AbortSignal): Promise<Headers> {
+    const { handshakeMs } = this.#settings;
+    let problem = "threw";
+    const late = () => {
+      problem = "is late";
+      return new Error(`it gave nothing within handshakeMs (${handshakeMs} ms)`);
+    };
+    try {
+      const given = await within(handshakeMs, ask, late, signal);
+      problem = "gave what can't be used";
+      return new Headers(given ?? undefined);
+    } catch (thrown) {
+      throw new Unsendable(`headers() ${problem}: ${textOf(thrown)}`, thrown);
+    }
   }
 
   #merge(into: Headers, layer: Headers): void {
@@ -159,23 +192,50 @@ export class Exchanges {
     }
   }
 
-  #bodySink(exchange: number): BodySink {
+  #bodySink(exchange: number, call: number | undefined): BodySink {
     return {
       push: (bytes) => this.#sink.push(exchange, bytes),
       end: () => {
         this.#open.delete(exchange);
         this.#sink.end(exchange);
       },
-      fail: (message, code) => {
+      fail: (message, code, thrown) => {
+        this.#note(call, thrown);
         this.#open.delete(exchange);
         this.#sink.fail(exchange, message, code);
       },
     };
   }
 
+  /** Keeps what the last exchange of a call ended with: the cause of its failure, should it fail. */
+  #note(call: number | undefined, thrown: unknown): void {
+    if (call === undefined) return;
+    const isUnsendable = thrown instanceof Unsendable;
+    this.#causes.set(call, isUnsendable ? { thrown: thrown.thrown, unsendable: thrown.message } : { thrown });
+  }
+
   #forget(exchange: number, entry: Exchange): void {
     if (this.#open.get(exchange) === entry) this.#open.delete(exchange);
   }
+}
+
+/** The headers can't be had, so that nothing is sent. */
+class Unsendable extends Error {
+  readonly thrown: unknown;
+
+  constructor(message: string, thrown: unknown) {
+    super(message, { cause: { code: notSent } });
+    this.thrown = thrown;
+  }
+}
+
+/** The body of what a `fetch` of the user's gave, who may have read it already: then it would look like a clean end. */
+function usableBody(response: Response): ReadableStream<Uint8Array> | null {
+  const body = response.body ?? null;
+  if (response.bodyUsed === true || body?.locked === true) {
+    throw new TypeError("the option fetch gave a Response whose body was read already, or is locked");
+  }
+  return body;
 }
 
 function isReserved(name: string): boolean {

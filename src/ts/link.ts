@@ -1,13 +1,16 @@
 import type { Settings } from "./config.js";
 import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./driver.js";
 import { ConfigError } from "./errors.js";
-import { Exchanges } from "./fetch.js";
+import { type Cause, Exchanges } from "./fetch.js";
 import type { Instance, Seat } from "./instance.js";
+import { rawId } from "./raw.js";
 
 /** What a core told, with the JSON-RPC message it refers to. `lost` is the wrapper's own word, and the last one. */
 export interface Told {
   output: Exclude<CoreOutput, { exchange: number }> | { out: "lost"; text: string };
   message?: unknown;
+  /** The id of a request, as the server wrote it. */
+  rawId?: string | undefined;
 }
 
 /** Who hears what a core tells. Always called outside of exports, and may call back in. May not throw. */
@@ -108,6 +111,11 @@ export class Link {
     return dropped.filter(({ ok }) => !ok).length;
   }
 
+  /** What was thrown in the last exchange of a call, which has ended now. */
+  takeCause(call: number): Cause | undefined {
+    return this.#exchanges.takeCause(call);
+  }
+
   /** Aborts the exchanges of one call, without the core. */
   abortCall(call: number): void {
     this.#exchanges.abortCall(call);
@@ -164,7 +172,7 @@ export class Link {
     for (const output of batch.outputs) {
       if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
       else if (output.out === "abort") this.#exchanges.abort(output.exchange);
-      else this.#queue.push(withMessage(output, messages));
+      else this.#queue.push(withMessage(output, messages, batch.messages));
     }
   }
 
@@ -201,7 +209,13 @@ function parse(text: string | undefined): unknown[] {
   }
 }
 
-function withMessage(output: Exclude<CoreOutput, { exchange: number }>, messages: unknown[]): Told {
+function withMessage(
+  output: Exclude<CoreOutput, { exchange: number }>,
+  messages: unknown[],
+  text: string | undefined,
+): Told {
   const index = "message" in output ? output.message : undefined;
-  return { output, message: typeof index === "number" ? messages[index] : undefined };
+  if (typeof index !== "number") return { output };
+  const told = { output, message: messages[index] };
+  return output.out === "request" && text !== undefined ? { ...told, rawId: rawId(text, index) } : told;
 }

@@ -1,4 +1,5 @@
 import { textOf } from "./errors.js";
+import { ignored } from "./promise.js";
 import type { CallEvent, ConnectOptions, SessionEvent } from "./types.js";
 
 type Logger = NonNullable<ConnectOptions["logger"]>;
@@ -31,11 +32,8 @@ export class Log {
 
   /** Writes one line. */
   write(level: Level, message: string, data?: object): void {
-    try {
-      this.#logger?.[level]?.(`landfall: ${message}`, data);
-    } catch {
-      // A logger that fails has nowhere to be reported.
-    }
+    // A logger that fails, at once or later, has nowhere to be reported.
+    ignored(() => this.#logger?.[level]?.(`landfall: ${message}`, data));
   }
 
   /** Writes that something of the user's threw. */

@@ -4,6 +4,8 @@ const keptUnheard = 1_000;
 
 type Done = IteratorResult<CallEvent, undefined>;
 
+const over = (): Done => ({ done: true, value: undefined });
+
 interface Entry {
   event: CallEvent;
   /** To be called once a loop has done with the event. */
@@ -18,8 +20,11 @@ interface Waiting {
 
 /** One loop over a queue. It has done with an event when it asks for the next one, or is left. */
 class Loop implements AsyncIterator<CallEvent, undefined> {
+  /** It was given the outcome. */
+  isTold = false;
   readonly #queue: EventQueue;
   #held: (() => void) | undefined;
+  #isLeft = false;
 
   constructor(queue: EventQueue) {
     this.#queue = queue;
@@ -27,13 +32,14 @@ class Loop implements AsyncIterator<CallEvent, undefined> {
 
   next(): Promise<Done> {
     this.release();
-    return this.#queue.next(this);
+    return this.#isLeft ? Promise.resolve(over()) : this.#queue.next(this);
   }
 
   return(): Promise<Done> {
+    this.#isLeft = true;
     this.release();
     this.#queue.leave(this);
-    return Promise.resolve({ done: true, value: undefined });
+    return Promise.resolve(over());
   }
 
   hold(taken: (() => void) | undefined): void {
@@ -49,7 +55,8 @@ class Loop implements AsyncIterator<CallEvent, undefined> {
 
 /**
  * The events of one call: a queue that several loops may share. While nobody listens (before the first `next()`, and
- * after the last loop was left) it keeps the last 1 000 and counts what it drops; the outcome comes last and stays.
+ * after the last loop was left) it keeps the last 1 000 and counts what it drops. The outcome comes last, to every loop that
+ * waits for it, and stays until a loop is through with it: one whose `next()` nobody looks at takes it from no other.
  */
 export class EventQueue implements AsyncIterable<CallEvent> {
   readonly #entries: Entry[] = [];
@@ -57,7 +64,9 @@ export class EventQueue implements AsyncIterable<CallEvent> {
   #head = 0;
   readonly #waiting: Waiting[] = [];
   readonly #loops = new Set<Loop>();
-  #ended = false;
+  #outcome: CallEvent | undefined;
+  // A loop that was given the outcome has asked for more, or was left: it comes to no other any more.
+  #isPast = false;
   #dropped = 0;
 
   /** A loop has begun and was not left. */
@@ -82,11 +91,10 @@ export class EventQueue implements AsyncIterable<CallEvent> {
 
   /** The outcome: the last event. */
   end(outcome: CallEvent): void {
-    this.#ended = true;
-    const waiting = this.#waiting.shift();
-    if (waiting === undefined) this.#entries.push({ event: outcome, taken: undefined });
-    else waiting.give({ done: false, value: outcome });
-    for (const other of this.#waiting.splice(0)) other.give({ done: true, value: undefined });
+    this.#outcome = outcome;
+    const waiting = this.#waiting.splice(0);
+    const waits = new Set(waiting.map(({ loop }) => loop));
+    for (const { loop, give } of waiting) give(waits.delete(loop) ? this.#tell(loop, outcome) : this.#pass());
   }
 
   [Symbol.asyncIterator](): AsyncIterator<CallEvent, undefined> {
@@ -103,23 +111,37 @@ export class EventQueue implements AsyncIterable<CallEvent> {
       loop.hold(entry.taken);
       return Promise.resolve({ done: false, value: entry.event });
     }
-    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
+    if (this.#outcome !== undefined) {
+      const isDue = !loop.isTold && !this.#isPast;
+      return Promise.resolve(isDue ? this.#tell(loop, this.#outcome) : this.#pass());
+    }
     return new Promise((give) => this.#waiting.push({ loop, give }));
   }
 
   /** A loop was left. After the last one, what waits for a loop waits for nobody. */
   leave(loop: Loop): void {
     this.#loops.delete(loop);
+    if (loop.isTold) this.#isPast = true;
     const own = this.#waiting.filter((each) => each.loop === loop);
     for (const each of own) {
       this.#waiting.splice(this.#waiting.indexOf(each), 1);
-      each.give({ done: true, value: undefined });
+      each.give(over());
     }
     if (this.isHeard) return;
     for (const entry of this.#entries.slice(this.#head)) {
       entry.taken?.();
       entry.taken = undefined;
     }
+  }
+
+  #tell(loop: Loop, outcome: CallEvent): Done {
+    loop.isTold = true;
+    return { done: false, value: outcome };
+  }
+
+  #pass(): Done {
+    this.#isPast = true;
+    return over();
   }
 
   #hand({ loop, give }: Waiting, { event, taken }: Entry): void {

@@ -7,6 +7,11 @@ interface ServerRequest {
   params?: unknown;
 }
 
+interface Answer {
+  result?: unknown;
+  error?: { code: number; message: string };
+}
+
 /** Requests of the server's on one link: each runs `onRequest` and gives one response, unless it was cancelled. */
 export class ServerRequests {
   readonly #settings: Pick<Settings, "onRequest" | "log">;
@@ -18,12 +23,13 @@ export class ServerRequests {
     this.#answer = answer;
   }
 
-  /** Takes a request. Called outside of exports; the handler may call back in. */
-  take(message: object): void {
+  /** Takes a request; `rawId` is its id as the server wrote it. Called outside of exports; the handler may call back in. */
+  take(message: object, rawId?: string): void {
     const { id, method, params } = message as ServerRequest;
     const { onRequest } = this.#settings;
+    const idText = rawId ?? JSON.stringify(id);
     if (onRequest === undefined) {
-      this.#send(id, { error: { code: -32601, message: "Method not found" } });
+      this.#send(idText, { error: { code: -32601, message: "Method not found" } });
       return;
     }
     const controller = new AbortController();
@@ -32,10 +38,10 @@ export class ServerRequests {
     Promise.resolve()
       .then(() => onRequest(request))
       .then(
-        (result) => this.#finish(id, controller, { result: result ?? {} }),
+        (result) => this.#finish(id, idText, controller, { result: result ?? {} }),
         (thrown) => {
           this.#settings.log.threw("onRequest", thrown);
-          this.#finish(id, controller, { error: { code: -32603, message: textOf(thrown) } });
+          this.#finish(id, idText, controller, { error: { code: -32603, message: textOf(thrown) } });
         },
       );
   }
@@ -57,22 +63,28 @@ export class ServerRequests {
     controller?.abort(new DOMException("the server or the session ended this request", "AbortError"));
   }
 
-  #finish(id: string | number, controller: AbortController, response: object): void {
+  #finish(id: string | number, idText: string, controller: AbortController, response: Answer): void {
     // What was cancelled is not answered.
     if (controller.signal.aborted) return;
-    this.#running.delete(id);
-    this.#send(id, response);
+    if (this.#running.get(id) === controller) this.#running.delete(id);
+    this.#send(idText, response);
   }
 
-  #send(id: string | number, response: object): void {
-    let body: string;
+  #send(idText: string, response: Answer): void {
+    this.#answer(`{"jsonrpc":"2.0","id":${idText},${this.#write(response)}}`);
+  }
+
+  /** The member of a response that answers, as JSON; an error where the handler gave what JSON can't carry. */
+  #write({ result, error }: Answer): string {
+    if (error !== undefined) return `"error":${JSON.stringify(error)}`;
     try {
-      body = JSON.stringify({ jsonrpc: "2.0", id, ...response });
+      const text: string | undefined = JSON.stringify(result);
+      if (text === undefined) throw new TypeError(`it is a ${typeof result}`);
+      return `"result":${text}`;
     } catch (thrown) {
       const message = `the result of onRequest can't be written as JSON: ${textOf(thrown)}`;
       this.#settings.log.write("error", message);
-      body = JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32603, message } });
+      return this.#write({ error: { code: -32603, message } });
     }
-    this.#answer(body);
   }
 }

@@ -8,7 +8,7 @@ import type { Instances } from "./instance.js";
 import { noMetrics, Uncounted } from "./metrics.js";
 import { listAllTools, type Tool } from "./paging.js";
 import { observed, within } from "./promise.js";
-import { checkedMethod, notificationParams, prepare, type Wanted } from "./spec.js";
+import { checkedMethod, notificationParams, prepare, toolParams, type Wanted } from "./spec.js";
 import type { CallOptions, Era, Metrics, Session, ToolCall } from "./types.js";
 import { Unknowns } from "./unknown.js";
 import { unsent } from "./unsent.js";
@@ -84,7 +84,9 @@ export class StandAloneSession implements Session {
   }
 
   callTool(name: string, args: Record<string, unknown> = {}, options?: CallOptions): ToolCall {
-    return this.request("tools/call", { name, arguments: args }, options);
+    const text = toolParams(name, args);
+    const params = { name, arguments: args };
+    return this.#request({ method: "tools/call", params, text, options, isPage: false });
   }
 
   request(method: string, params: Record<string, unknown> = {}, options?: CallOptions): ToolCall {

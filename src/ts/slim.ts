@@ -17,9 +17,14 @@ let given: Promise<WebAssembly.Module> | undefined;
  * the first session the module stays; after a failure another may be given.
  */
 export function initializeWasm(source: ModuleSource | Promise<ModuleSource>): Promise<void> {
-  const compiled = observed(Promise.resolve(source).then(compile));
+  const compiled = observed(Promise.resolve(source).then(checked).then(compile));
   given = compiled;
   return observed(compiled.then(() => {}));
+}
+
+function checked(source: ModuleSource): ModuleSource {
+  if (typeof source === "object" && source !== null) return source;
+  throw new ConfigError("module", "module must be a WebAssembly.Module, bytes, a Response or a URL");
 }
 
 function load(): Promise<WebAssembly.Module> {

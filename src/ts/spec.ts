@@ -1,4 +1,12 @@
-import { group, jsonObject, readTimeouts, type Settings, usableHeaders, usableOnGap } from "./config.js";
+import {
+  group,
+  isPlain,
+  jsonObject,
+  readTimeouts,
+  type Settings,
+  usableHeaders,
+  usableOnGap,
+} from "./config.js";
 import type { CallSpec } from "./driver.js";
 import { ConfigError, textOf } from "./errors.js";
 import type { CallInfo, CallOptions } from "./types.js";
@@ -22,6 +30,8 @@ export interface Prepared {
 export interface Wanted {
   method: string;
   params: Record<string, unknown>;
+  /** The JSON text of `params`, where it is known. */
+  text?: string;
   options: CallOptions | undefined;
   /** One of several requests behind one function: it asks for no progress, and is no stream to be taken up again. */
   isPage: boolean;
@@ -32,13 +42,12 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
   const { method, isPage } = wanted;
   const names = isPage ? known : [...known, ...ofOneStream];
   const options = group("options", wanted.options, names) as CallOptions;
-  const { params, meta } = split(wanted.params);
+  const { params, meta } =
+    wanted.text === undefined ? split(wanted.params) : { params: wanted.text, meta: "{}" };
   const name = method === "tools/call" ? wanted.params.name : undefined;
   const tool = typeof name === "string" ? { tool: name } : {};
   const { signal, idempotent } = options;
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
-    throw new ConfigError("signal", "signal must be an AbortSignal");
-  }
+  if (signal !== undefined) checkSignal(signal);
   if (idempotent !== undefined && typeof idempotent !== "boolean") {
     throw new ConfigError("idempotent", "idempotent must be true or false");
   }
@@ -57,7 +66,7 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
     },
     about: { method, ...tool, ...(args === undefined ? {} : { arguments: args }) },
     signal,
-    headers: usableHeaders("headers", options.headers),
+    headers: callHeaders(options.headers),
     onToken: options.onresumptiontoken,
   };
 }
@@ -96,6 +105,13 @@ function asked<T>(option: string, ask: () => T): T {
   }
 }
 
+/** The JSON text of the params of a tool call. Throws {@link ConfigError} for what is no name or no arguments. */
+export function toolParams(name: unknown, args: object): string {
+  if (typeof name !== "string" || name === "")
+    throw new ConfigError("name", "name must be the name of a tool");
+  return `{"name":${JSON.stringify(name)},"arguments":${jsonObject("arguments", args)}}`;
+}
+
 /** The JSON text of a notification's params, empty where there are none. */
 export function notificationParams(params: Record<string, unknown> | undefined): string {
   return params === undefined ? "" : jsonObject("params", params);
@@ -108,6 +124,31 @@ export function checkedMethod(method: string): string {
     throw new ConfigError("method", `method ${method} is sent by landfall itself`);
   }
   return method;
+}
+
+/** The headers of one call: names with values, and no function, which would be asked too late. */
+function callHeaders(headers: CallOptions["headers"]): HeadersInit | undefined {
+  if (headers === undefined || isPlain(headers) || isHeaders(headers))
+    return usableHeaders("headers", headers);
+  throw new ConfigError("headers", "headers of a call must be an object of names and values");
+}
+
+/** Told by its tag, which those of other realms have, too. */
+function isHeaders(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === "[object Headers]";
+}
+
+/** Tries it out: what is no AbortSignal, or none that works, is found before there is a call. */
+function checkSignal(signal: AbortSignal): void {
+  const probe = () => {};
+  try {
+    signal.addEventListener("abort", probe);
+    signal.removeEventListener("abort", probe);
+    if (typeof signal.aborted === "boolean") return;
+  } catch (cause) {
+    throw new ConfigError("signal", `signal must be an AbortSignal: ${textOf(cause)}`, { cause });
+  }
+  throw new ConfigError("signal", "signal must be an AbortSignal");
 }
 
 /** What concerns the one stream of a call. */
@@ -138,9 +179,7 @@ function clocks(options: CallOptions, tool: string | undefined, settings: Pick<S
 }
 
 function split(given: Record<string, unknown>): { params: string; meta: string } {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new ConfigError("params", "params must be an object");
-  }
+  if (!isPlain(given)) throw new ConfigError("params", "params must be a plain object");
   const { _meta: meta, ...params } = given;
   if (meta === undefined) return { params: jsonObject("params", params), meta: "{}" };
   const text = jsonObject("params._meta", meta as object);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BodyPump } from "../../target/npm/body.js";
+import { macrotask } from "../../target/npm/promise.js";
 import { turn } from "./support/fake-core.mjs";
 
 /** A body that the test feeds, and what a pump says of it. */
@@ -182,4 +183,89 @@ test("other kinds of bytes pass, and a large chunk goes in by pieces", async () 
     sizes.reduce((sum, size) => sum + size, 0),
     600_000,
   );
+});
+
+test("an error whose message or name is no string fails the body with a text all the same", async () => {
+  for (const value of [undefined, null, 5, 5n, Symbol("s"), {}, [], () => {}]) {
+    const { pump, sink, controller } = pumped();
+    const told = [];
+    sink.fail = (...given) => told.push(given);
+    const error = new Error("text");
+    for (const member of ["message", "name", "code", "cause"])
+      Object.defineProperty(error, member, { value });
+    pump.resume();
+    controller.error(error);
+    await turn();
+    const [[message, code, thrown]] = told;
+    assert.deepEqual([typeof message, typeof code, thrown], ["string", "string", error]);
+    assert.notEqual(message, "");
+  }
+});
+
+test("a body that always has more at hand lets timers run, in order and to its end", async () => {
+  let sent = 0;
+  const started = performance.now();
+  const late = () => performance.now() - started > 2_000;
+  const { pump, sink } = pumped({
+    pull(controller) {
+      if (late()) controller.close();
+      else controller.enqueue(new Uint8Array([sent++ % 256]));
+    },
+  });
+  let read = 0;
+  let isOrdered = true;
+  sink.push = ([byte]) => {
+    isOrdered &&= byte === read % 256;
+    read += 1;
+  };
+  pump.resume();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  pump.stop();
+  assert.equal(late(), false, "a timer of 50 ms fires before the body ends");
+  assert.ok(read > 0 && isOrdered);
+  const before = read;
+  await turn();
+  assert.equal(read, before, "nothing is said after stop()");
+});
+
+test("empty chunks without end let timers run, too", async () => {
+  const started = performance.now();
+  const late = () => performance.now() - started > 2_000;
+  const { pump } = pumped({
+    pull: (controller) => (late() ? controller.close() : controller.enqueue(new Uint8Array())),
+  });
+  pump.resume();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  pump.stop();
+  assert.equal(late(), false);
+});
+
+test("a body that always has more at hand lets timers run where the clock stands still", async (t) => {
+  const started = Date.now();
+  const late = () => Date.now() - started > 2_000;
+  t.mock.method(performance, "now", () => 5);
+  const { pump } = pumped({
+    pull: (controller) => (late() ? controller.close() : controller.enqueue(new Uint8Array(1))),
+  });
+  pump.resume();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  pump.stop();
+  assert.equal(late(), false);
+});
+
+test("a turn is given by whatever the runtime has for it, and leaves nothing behind", async (t) => {
+  const { setImmediate, MessageChannel } = globalThis;
+  t.after(() => Object.assign(globalThis, { setImmediate, MessageChannel }));
+  const open = () => process.getActiveResourcesInfo().filter((each) => each === "MessagePort").length;
+  const before = open();
+  for (const lacking of [{}, { setImmediate: undefined }, { MessageChannel: undefined }]) {
+    Object.assign(globalThis, lacking);
+    let isMicrotask = true;
+    const given = macrotask().then(() => assert.equal(isMicrotask, false));
+    await Promise.resolve().then(() => {});
+    isMicrotask = false;
+    await given;
+  }
+  await turn();
+  assert.equal(open(), before);
 });

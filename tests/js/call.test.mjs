@@ -97,7 +97,7 @@ test("leaving a loop does not cancel the call, and the next loop goes on where i
   assert.deepEqual(core.called("cancel"), []);
 });
 
-test("two loops share one queue: each event goes to one of them, and both end", async () => {
+test("two loops share one queue: each event goes to one of them, the outcome to both, and both end", async () => {
   const { session, core } = await fakeSession();
   const call = session.callTool("work");
   const loops = [eventsOf(call), eventsOf(call)];
@@ -108,7 +108,8 @@ test("two loops share one queue: each event goes to one of them, and both end", 
   core.answer(1, { result: "done" });
   const [one, other] = await Promise.all(loops);
   const seen = [...one, ...other].map((event) => event.status ?? event.result);
-  assert.equal(seen.length, 11);
+  assert.deepEqual([one.at(-1).result, other.at(-1).result], ["done", "done"]);
+  assert.equal(seen.length, 12);
   assert.equal(new Set(seen).size, 11);
 });
 
@@ -236,8 +237,9 @@ test("a signal cancels its call, and its listener is gone when the call has ende
   );
   core.fail(2, { reason: "cancelled" });
   await two.result.catch(() => {});
-  assert.equal(added.mock.callCount(), 2);
-  assert.equal(removed.mock.callCount(), 2);
+  const listeners = ({ mock }) => new Set(mock.calls.map(({ arguments: [, listener] }) => listener));
+  assert.ok(added.mock.callCount() >= 2);
+  assert.deepEqual(listeners(added), listeners(removed));
 });
 
 test("a call whose signal was aborted beforehand ends without the core's hearing of it", async () => {
@@ -298,16 +300,40 @@ test("callMs may be a function of the tool's name, of the session and of a call"
   );
 });
 
+/** An AbortSignal with a method that throws. */
+const throwingSignal = (method) =>
+  Object.assign(new AbortController().signal, {
+    [method]() {
+      throw new Error(`no ${method}`);
+    },
+  });
+
 test("what can't be sent or honoured throws a ConfigError that names it, and makes no call", async () => {
   const { session, core } = await fakeSession();
   const cycle = {};
   cycle.self = cycle;
   const cases = [
-    [() => session.callTool("work", cycle), "params"],
-    [() => session.callTool("work", { n: 1n }), "params"],
+    [() => session.callTool(), "name"],
+    [() => session.callTool(""), "name"],
+    [() => session.callTool({ name: "work" }), "name"],
+    [() => session.callTool("work", null), "arguments"],
+    [() => session.callTool("work", "text"), "arguments"],
+    [() => session.callTool("work", ["list"]), "arguments"],
+    [() => session.callTool("work", new Map()), "arguments"],
+    [() => session.callTool("work", new Date()), "arguments"],
+    [() => session.callTool("work", () => ({})), "arguments"],
+    [() => session.callTool("work", { toJSON: () => "text" }), "arguments"],
+    [() => session.callTool("work", cycle), "arguments"],
+    [() => session.callTool("work", { n: 1n }), "arguments"],
+    [() => session.request("x", cycle), "params"],
+    [() => session.callTool("work", {}, new Map()), "options"],
+    [() => session.callTool("work", {}, []), "options"],
+    [() => session.callTool("work", {}, () => {}), "options"],
+    [() => session.callTool("work", {}, null), "options"],
     [() => session.request("initialize"), "method"],
     [() => session.request(""), "method"],
     [() => session.request("x", []), "params"],
+    [() => session.request("x", new Map()), "params"],
     [() => session.request("x", { _meta: 5 }), "params._meta"],
     [() => session.request("x", { _meta: { progressToken: 1 } }), "params._meta.progressToken"],
     [() => session.callTool("work", {}, { resumptionToken: "" }), "resumptionToken"],
@@ -316,7 +342,19 @@ test("what can't be sent or honoured throws a ConfigError that names it, and mak
     [() => session.callTool("work", {}, { onGap: "stop" }), "onGap"],
     [() => session.callTool("work", {}, { taskId: "t" }), "taskId"],
     [() => session.callTool("work", {}, { signal: {} }), "signal"],
+    [() => session.callTool("work", {}, { signal: null }), "signal"],
+    [() => session.callTool("work", {}, { signal: { aborted: false, addEventListener() {} } }), "signal"],
+    [() => session.callTool("work", {}, { signal: { aborted: false, removeEventListener() {} } }), "signal"],
+    [() => session.callTool("work", {}, { signal: throwingSignal("addEventListener") }), "signal"],
+    [() => session.callTool("work", {}, { signal: throwingSignal("removeEventListener") }), "signal"],
     [() => session.callTool("work", {}, { idempotent: "yes" }), "idempotent"],
+    [() => session.callTool("work", {}, { headers: () => ({}) }), "headers"],
+    [() => session.callTool("work", {}, { headers: new Map() }), "headers"],
+    [() => session.callTool("work", {}, { headers: [["a", "b"]] }), "headers"],
+    [() => session.callTool("work", {}, { headers: null }), "headers"],
+    [() => session.callTool("work", {}, { timeouts: new Map([["callMs", 5]]) }), "timeouts"],
+    [() => session.callTool("work", {}, { timeouts: [5] }), "timeouts"],
+    [() => session.callTool("work", {}, { timeouts: () => {} }), "timeouts"],
     [() => session.callTool("work", {}, { headers: { "bad name": "x" } }), "headers"],
     [() => session.callTool("work", {}, { timeouts: { handshakeMs: 5 } }), "handshakeMs"],
     [() => session.callTool("work", {}, { timeouts: { callMs: "5" } }), "callMs"],
@@ -380,4 +418,22 @@ test("messages that the engine can't parse cost the call its answer, and no more
   const next = session.callTool("work");
   core.answer(2, { result: 1 });
   assert.equal(await next.result, 1);
+});
+
+test("a signal that breaks after the call was made keeps the call from no outcome", async () => {
+  const { session, core } = await fakeSession();
+  const signals = [1, 2, 3].map(() => new AbortController().signal);
+  const calls = signals.map((signal) => session.callTool("work", {}, { signal }));
+  for (const signal of signals) {
+    signal.removeEventListener = () => {
+      throw new Error("no more");
+    };
+  }
+  core.answer(1, { result: "done" });
+  core.answer(2, { error: { code: 1, message: "no" } });
+  core.fail(3);
+  assert.equal(await calls[0].result, "done");
+  await assert.rejects(calls[1].result, { name: "ServerError" });
+  await assert.rejects(calls[2].result, { reason: "stream_lost" });
+  assert.equal((await eventsOf(calls[0])).at(-1).type, "result");
 });

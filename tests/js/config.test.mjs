@@ -161,6 +161,20 @@ const refused = [
   ["requestInit.signal", address, { requestInit: { signal: AbortSignal.abort() } }],
   ["requestInit.headers", address, { requestInit: { headers: { "bad name": "x" } } }],
   ["options", address, 5],
+  ["options", address, null],
+  ["options", address, []],
+  ["options", address, new Map()],
+  ["timeouts", address, { timeouts: new Map([["callMs", 5]]) }],
+  ["timeouts", address, { timeouts: [] }],
+  ["timeouts", address, { timeouts: () => {} }],
+  ["limits", address, { limits: new Map() }],
+  ["retry", address, { retry: [] }],
+  ["requestInit", address, { requestInit: [] }],
+  ["requestInit", address, { requestInit: new Map() }],
+  ["replay", address, { replay: new Map([["work", true]]) }],
+  ["capabilities", address, { capabilities: new Map() }],
+  ["headers", address, { headers: 5 }],
+  ["headers", address, { headers: ["a"] }],
 ];
 
 test("an option that is not honoured, or not usable, is refused by a ConfigError that names it", async () => {
@@ -173,6 +187,22 @@ test("an option that is not honoured, or not usable, is refused by a ConfigError
     assert.ok(!thrown.message.includes("secret"));
   }
   assert.equal(cores.length, 0);
+});
+
+test("a number that is none is called what it is", () => {
+  const message = (callMs) => {
+    try {
+      readSettings(address, { fetch: noFetch, timeouts: { callMs } });
+    } catch (thrown) {
+      return thrown.message;
+    }
+    return undefined;
+  };
+  assert.match(message(Number.POSITIVE_INFINITY), /finite number, not Infinity$/);
+  assert.match(message(Number.NEGATIVE_INFINITY), /not -Infinity$/);
+  assert.match(message(Number.NaN), /not NaN$/);
+  assert.match(message({}), /not an object$/);
+  assert.match(message("5"), /not a string$/);
 });
 
 test("a runtime without fetch needs the option", (t) => {

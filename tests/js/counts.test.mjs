@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { cargoCounts, checkCounts, judge, nodeCounts, report } from "../../www/build/counts.mjs";
+import { cargoCounts, checkCounts, fuzzCounts, judge, nodeCounts, report } from "../../www/build/counts.mjs";
 
 const CARGO = `
      Running tests/proto/main.rs (target/debug/deps/proto-1)
@@ -28,6 +28,11 @@ describe("what a suite counts for", () => {
 
   test("node: the last summary; a cancelled test failed, a test to be written is skipped", () => {
     assert.deepEqual(nodeCounts(NODE), { passed: 4, failed: 2, skipped: 3 });
+  });
+
+  test("fuzz: a line per target", () => {
+    const output = "thread panicked\nfuzz sse: ok. Done 9 runs in 10 second(s)\nfuzz client: FAILED\n";
+    assert.deepEqual(fuzzCounts(output), { passed: 1, failed: 1, skipped: 0 });
   });
 
   test("a check is one test", () => {

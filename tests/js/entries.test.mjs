@@ -55,6 +55,9 @@ test("the slim entry says what it lacks, then takes a module in any form", async
     reason: "internal_error",
     outcome: "not_sent",
   });
+  for (const nothing of [undefined, null, 5, "landfall.wasm", Promise.resolve(undefined)]) {
+    await assert.rejects(slim.initializeWasm(nothing), { name: "ConfigError", option: "module" });
+  }
   const response = () => new Response(wasm, { headers: { "content-type": "application/wasm" } });
   for (const [i, source] of [response(), Promise.resolve(wasm), new WebAssembly.Module(wasm)].entries()) {
     const fresh = await import(`${new URL("slim.js", folder)}?${i}`);

@@ -101,12 +101,17 @@ test("headers that fail, or never come, fail the request and start none", async 
     },
   });
   const thrown = await throwing.open.open(1, address, {}, none).catch((caught) => caught);
-  assert.match(thrown.message, /no token/);
+  assert.equal(thrown.message, "headers() threw: no token");
   assert.equal(thrown.cause.code, "LANDFALL_NOT_SENT");
   assert.deepEqual(throwing.asked, []);
   const hanging = exchanges({ headers: () => new Promise(() => {}), timeouts: { handshakeMs: 20 } });
   await assert.rejects(hanging.open.open(1, address, {}, none), /handshakeMs/);
   assert.deepEqual(hanging.asked, []);
+  const useless = exchanges({ headers: () => ({ "bad name": "x" }) });
+  await assert.rejects(
+    useless.open.open(1, address, {}, none),
+    /headers\(\) gave what can't be used: .*bad name/,
+  );
 });
 
 test("an abort ends the wait for headers, with its timer", async (t) => {
@@ -218,4 +223,33 @@ test("abandoned exchanges are aborted and never settle", async () => {
   open.abandon();
   await turn();
   assert.equal(settled, false);
+});
+
+test("a Response whose body can't be had fails its exchange with the reason, and nothing is left unobserved", async (t) => {
+  const unhandled = t.mock.fn();
+  process.on("unhandledRejection", unhandled);
+  t.after(() => process.off("unhandledRejection", unhandled));
+  const throwing = new Response("body");
+  Object.defineProperty(throwing, "body", {
+    get() {
+      throw new Error("no body here");
+    },
+  });
+  const locked = new Response("body");
+  locked.body.getReader();
+  const used = new Response("body");
+  await used.text();
+  const cases = [
+    [throwing, /no body here/],
+    [locked, /locked/],
+    [used, /read already/],
+  ];
+  for (const [response, message] of cases) {
+    const { open } = exchanges({ fetch: async () => response });
+    await assert.rejects(open.open(1, address, {}, none, 4), message);
+    assert.match(open.takeCause(4).thrown.message, message);
+    assert.equal(open.takeCause(4), undefined);
+  }
+  await turn();
+  assert.equal(unhandled.mock.callCount(), 0);
 });

@@ -35,6 +35,9 @@ test("a handler that throws, rejects or gives what is no JSON answers with -3260
     },
     () => Promise.reject(new Error("rejected")),
     () => ({ n: 1n }),
+    () => () => {},
+    () => Symbol("s"),
+    () => ({ toJSON: () => undefined }),
   ];
   for (answer of cases) {
     ask(core);
@@ -45,7 +48,11 @@ test("a handler that throws, rejects or gives what is no JSON answers with -3260
     [4, -32603, "thrown"],
     [4, -32603, "rejected"],
   ]);
-  assert.match(errors[2][2], /can't be written as JSON/);
+  assert.equal(errors.length, cases.length);
+  for (const [id, code, message] of errors.slice(2)) {
+    assert.deepEqual([id, code], [4, -32603]);
+    assert.match(message, /can't be written as JSON/);
+  }
 });
 
 test("without a handler the server is told that there is no such method", async () => {
@@ -94,4 +101,23 @@ test("the end of the session aborts handlers, and what they give goes nowhere", 
   release({});
   await turn();
   assert.deepEqual(answers(core), []);
+});
+
+test("an id goes back byte for byte, answered by a handler or not", async () => {
+  const ids = ["9007199254740993", "1.0", "1e2", "-0", "0", "7", String.raw`"a\u0041\"],{:"`, '""', "1E400"];
+  for (const options of [{}, { onRequest: () => ({}) }]) {
+    const { core } = await fakeSession(options);
+    for (const id of ids) {
+      const other = `{"jsonrpc":"2.0","method":"m","params":{"id":3,"list":[{"id":4},"]}"]},"id":5}`;
+      const message = `{ "params": {"id": [1, {"id": 2}]}, "id": 8, "method": "roots/list", "\\u0069d" : ${id} , "jsonrpc":"2.0"}`;
+      core.tell([{ out: "request", at: 3, message: 1 }], `[${other}, ${message},${other}]`);
+      await turn();
+    }
+    const bodies = core.called("answer").map(([, , body]) => body);
+    assert.equal(bodies.length, ids.length);
+    for (const [i, id] of ids.entries()) {
+      assert.ok(bodies[i].startsWith(`{"jsonrpc":"2.0","id":${id},"`), `${id}: ${bodies[i]}`);
+      JSON.parse(bodies[i]);
+    }
+  }
 });

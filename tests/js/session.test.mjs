@@ -140,6 +140,26 @@ test("handlers and loggers that throw or reject harm nothing", async (t) => {
   assert.ok(lines.some((line) => line.includes("onEvent threw: rejected")));
 });
 
+test("a logger that gives a promise is not waited for, and its rejection is observed", async (t) => {
+  const unhandled = t.mock.fn();
+  process.on("unhandledRejection", unhandled);
+  t.after(() => process.off("unhandledRejection", unhandled));
+  const asked = [];
+  const reject = (line) => {
+    asked.push(line);
+    return Promise.reject(new Error("no logs today"));
+  };
+  const logger = { debug: reject, info: reject, warn: reject, error: reject };
+  const { session, core } = await fakeSession({ logger });
+  const call = session.callTool("work");
+  core.tell([{ out: "event", call: 1, at: 4, type: "open", status: 200 }]);
+  core.answer(1, { result: 1 });
+  assert.equal(await call.result, 1);
+  await turn();
+  assert.ok(asked.length >= 2);
+  assert.equal(unhandled.mock.callCount(), 0);
+});
+
 test("logs hold no arguments, results or messages", async () => {
   const lines = [];
   const write = (line, data) => lines.push(JSON.stringify([line, data]));
