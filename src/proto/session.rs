@@ -59,6 +59,8 @@ pub(crate) struct Session {
     pub(crate) parked: Vec<CallId>,
     /// Prefixes of event ids, and the call that uses each; `None`: several do.
     prefixes: BTreeMap<String, Option<CallId>>,
+    /// A stream was given up before it showed an id: the server may go on to count for it.
+    pub(crate) gave_up_unseen: bool,
     /// When the latest replacements began.
     replacements: VecDeque<Instant>,
     /// JSON text of the server's capabilities.
@@ -93,6 +95,7 @@ impl Session {
             dark: false,
             speaker: None,
             parked: Vec::new(),
+            gave_up_unseen: false,
             prefixes: BTreeMap::new(),
             replacements: VecDeque::new(),
             capabilities: String::new(),
@@ -150,6 +153,7 @@ impl Session {
         self.parked.clear();
         self.believed_marker = false;
         self.hints.forget();
+        self.gave_up_unseen = false;
         self.prefixes.clear();
     }
 

@@ -93,3 +93,30 @@ fn in_the_same_origin_a_rejection_is_no_matter_of_headers() {
     world.cut(post);
     assert_eq!(world.failure(call).diagnostics.hint, None);
 }
+
+#[test]
+fn a_call_that_may_not_run_twice_is_not_repeated_for_a_guess_at_cors() {
+    let known = landfall::proto::SessionToResume {
+        id: None,
+        version: "2025-11-25".to_string(),
+        greeting: String::new(),
+    };
+    let mut world = World::new(Options { resume: Some(known), ..cross_origin() });
+    world.client.connect(world.now);
+    world.drain();
+    world.call_with(landfall::proto::CallSpec {
+        method: "tools/call".to_string(),
+        resumption_token: Some("k1".to_string()),
+        ..landfall::proto::CallSpec::default()
+    });
+    let (get, _) = world.request();
+    world.head(get, 200, SSE, None);
+    let call = world.call();
+    let (post, _) = world.request();
+    world.cut(post);
+    assert!(world.requests.is_empty());
+    assert_eq!(
+        (world.failure(call).reason, world.failure(call).diagnostics.hint),
+        (Reason::NetworkError, Some(Hint::Cors))
+    );
+}

@@ -4,7 +4,7 @@
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Hint};
-use crate::proto::ledger::Kind;
+use crate::proto::ledger::{Entry, Kind};
 use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
@@ -21,17 +21,21 @@ impl Client {
     }
 
     /// A POST was rejected before headers. Where it added header names to a request that succeeded, it is tried once
-    /// more, and then fails with the names the server must allow. Whether that was so.
+    /// more if that does no harm, and then fails with the names the server must allow. Whether that was so.
     pub(super) fn judge_rejected_post(&mut self, now: Instant, call: CallId) -> bool {
         let Some(added) = self.added_headers(call) else { return false };
+        // A preflight that failed sent nothing, but a rejection does not tell that it was one.
+        let may_repeat = |entry: &Entry| entry.kind != Kind::Request || self.is_safe(now, entry);
+        let may_repeat = self.ledger.peek(call).is_some_and(may_repeat);
         let Some(entry) = self.ledger.get(call) else { return false };
-        if !std::mem::replace(&mut entry.cors_suspected, true) {
-            // A preflight that fails sends nothing, so nothing can run twice.
+        if !std::mem::replace(&mut entry.cors_suspected, true) && may_repeat {
             self.post(now, call);
             return true;
         }
         entry.diagnostics.hint = Some(Hint::Cors);
-        let text = format!("the browser refused the request twice; the server must list {added} in Access-Control-Allow-Headers");
+        let text = format!(
+            "the browser refused the request; the server must list {added} in Access-Control-Allow-Headers"
+        );
         self.fail(now, call, Reason::NetworkError, &text);
         true
     }

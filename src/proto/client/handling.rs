@@ -165,7 +165,9 @@ impl Client {
                 && entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix())
         };
         let calls = self.ledger.calls();
-        match calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(unknown)) {
+        let unseen =
+            calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(unknown));
+        match unseen || self.session.gave_up_unseen {
             true => Sharing::Possible,
             false => Sharing::No,
         }

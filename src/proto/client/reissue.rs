@@ -69,6 +69,7 @@ impl Client {
     pub(super) fn detach(&mut self, now: Instant, call: CallId, cause: Reason, why: ReissueCause) {
         self.stop_race(call);
         self.skip_failed(now, call);
+        self.note_given_up(call);
         self.stats.reissues += 1;
         self.queue.retain(|queued| *queued != call);
         self.session.parked.retain(|parked| *parked != call);

@@ -34,6 +34,7 @@ impl Client {
     /// Ends a call without an answer. A no-op for one that ended.
     pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
         self.skip_failed(now, call);
+        self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
         let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().to_string());
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
@@ -101,6 +102,12 @@ impl Client {
                 self.timers.release(Owner::Call(answer));
             }
         }
+    }
+
+    /// A stream of ours is given up, and the server may not know.
+    pub(super) fn note_given_up(&mut self, call: CallId) {
+        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.kind == Kind::Request) else { return };
+        self.session.gave_up_unseen |= entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix());
     }
 
     /// Counts what a stream that is still open brought.
