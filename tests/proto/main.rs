@@ -16,7 +16,7 @@ mod repeats;
 mod replace;
 mod reports;
 mod resume;
-// mod sim;
+mod sim;
 mod sse;
 mod stats;
 mod storms;
