@@ -7,12 +7,13 @@ papers := README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE
 # The command line tool and the crate must be of one version: Cargo.toml has it.
 bindgen := $(shell sed -n 's/^wasm-bindgen = "=\(.*\)"/\1/p' Cargo.toml)
 geckodriver := 0.37.1
+cargofuzz := 0.13.2
 # Parts that do not depend on each other run side by side.
 parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test matrix build pack clean distclean
+.PHONY: help demo check test soak fuzz matrix build pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -28,6 +29,12 @@ test: ## everything, browsers and real servers too
 
 matrix: build ## every fault against landfall and the clients that others wrote, as a table
 	@$(env) node tests/matrix/matrix.mjs
+
+soak: .setup-wasm ## a million schedules of the simulation (SCHEDULES)
+	@$(env) env LANDFALL_SOAK=$(or $(SCHEDULES),1000000) cargo test --release --test proto sim -- --nocapture
+
+fuzz: .setup-wasm .setup-fuzz ## the core under hostile bytes and sequences of events, FUZZ_SECONDS (300) per target
+	@$(env) node www/build/fuzz.mjs $(or $(FUZZ_SECONDS),300)
 
 build: ## the npm package, in target/npm
 	$(parallel) .build
@@ -57,7 +64,7 @@ $(raw): FORCE | .setup-wasm
 	@$(env) cargo build --release --lib --target wasm32-unknown-unknown
 
 # ---- Set-up. What apt-get installs, one after the other.
-.PHONY: .setup-wasm .setup-bindgen .setup-npm .setup-test .setup-browsers .setup-geckodriver .setup-python
+.PHONY: .setup-wasm .setup-bindgen .setup-npm .setup-test .setup-browsers .setup-geckodriver .setup-fuzz .setup-python
 .setup-wasm:
 	@www/build/setup-wasm.sh
 
@@ -68,13 +75,18 @@ $(raw): FORCE | .setup-wasm
 .setup-npm:
 	@www/build/setup-npm.sh
 
-.setup-test: .setup-geckodriver .setup-python
+.setup-test: .setup-geckodriver .setup-fuzz .setup-python
 
 .setup-browsers: | .setup-wasm
 	@www/build/setup-browsers.sh
 
-.setup-geckodriver: | .setup-browsers .setup-bindgen
+.setup-geckodriver: | .setup-browsers .setup-bindgen .setup-fuzz
 	@! command -v firefox >/dev/null || www/build/setup-tool.sh geckodriver $(geckodriver) geckodriver
+
+# libFuzzer is C++; without a compiler the suite is skipped, and says why.
+.setup-fuzz: | $(if $(shell command -v cargo),,.setup-wasm)
+	@! (command -v c++ || command -v g++ || command -v clang++) >/dev/null || \
+	    www/build/setup-tool.sh cargo-fuzz $(cargofuzz) cargo-fuzz
 
 .setup-python: | .setup-browsers
 	@www/build/setup-python.sh

@@ -197,6 +197,12 @@ export class StandAloneSession implements Session {
 }
 
 function noModule(thrown: unknown, reason: "internal_error" | "connect_timeout"): Why {
-  const message = `landfall's WebAssembly module can't be used: ${textOf(thrown)}`;
+  const said = textOf(thrown);
+  // What browsers say names no directive, or one that is far too wide.
+  const isPolicy = /content security policy|\bCSP\b/i.test(said);
+  const advice = isPolicy
+    ? "; add 'wasm-unsafe-eval' to script-src of the page's Content-Security-Policy"
+    : "";
+  const message = `landfall's WebAssembly module can't be used: ${said}${advice}`;
   return { reason, outcome: "not_sent", message };
 }

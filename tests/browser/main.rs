@@ -3,6 +3,7 @@
 
 #[path = "../web/cases.rs"]
 mod cases;
+mod repeat;
 #[path = "../web/rig.rs"]
 mod rig;
 

@@ -10,8 +10,13 @@ const CORS = {
   "access-control-max-age": "600",
 };
 
+/** How many requests each socket brought. */
+const requests = new WeakMap();
+
 export class Exchange {
   constructor(req, res, entry) {
+    entry.nth = (requests.get(req.socket) ?? 0) + 1;
+    requests.set(req.socket, entry.nth);
     this.req = req;
     this.res = res;
     this.entry = entry;

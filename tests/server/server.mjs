@@ -6,7 +6,7 @@ import { control } from "./control.mjs";
 import { Exchange } from "./exchange.mjs";
 import { answeredByFault } from "./faults.mjs";
 import { Session } from "./session.mjs";
-import { Run, TOOLS } from "./tools.mjs";
+import { callKeyOf, Run, TOOLS } from "./tools.mjs";
 
 const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26"];
 const BODY_LIMIT = 4 << 20;
@@ -140,7 +140,10 @@ export class FaultServer {
     exchange.answer(202);
   }
 
-  #call(exchange, session, request, key, { json, accepted202, contentType }) {
+  #call(exchange, session, request, key, fault) {
+    const { json, accepted202, contentType } = fault;
+    const first = session.runWith(callKeyOf(request));
+    if (first) return repeated(exchange, first, request, fault);
     const run = this.#begin(request, key, session);
     const complaint = run.complaint();
     if (complaint) return exchange.rpcError(200, -32602, complaint, request.id);
@@ -149,7 +152,7 @@ export class FaultServer {
       run.keepOpen = true;
       exchange.answer(202);
     } else if (json) {
-      run.onanswer = (message) => exchange.json(200, message);
+      void run.answered.then((message) => exchange.json(200, message));
     } else {
       run.stream.attach(exchange.openEvents(contentType ? { "content-type": contentType } : {}));
     }
@@ -158,20 +161,20 @@ export class FaultServer {
 
   /** The tool runs, and nobody is connected to hear of it. */
   #start(request, key, session) {
-    if (session) this.#execute(this.#begin(request, key, session));
+    if (!session || session.runWith(callKeyOf(request))) return;
+    this.#execute(this.#begin(request, key, session));
   }
 
   #begin(request, key, session) {
     this.#streams += 1;
     const stream = session.openStream(`k${this.#streams}`, key);
-    const run = new Run({ session, stream, request, key });
-    session.begin(run);
-    return run;
+    return new Run({ session, stream, request, key });
   }
 
   #execute(run) {
     const execution = this.executions(run.key) + 1;
     this.#executions.set(run.key, execution);
+    run.session.begin(run);
     run.execute(execution);
   }
 
@@ -232,6 +235,19 @@ export class FaultServer {
     this.#faultsUsed.set(name, used + 1);
     return used < fault.times ? fault : undefined;
   }
+}
+
+/**
+ * A call whose key this session has seen: the tool does not run again. The repeat gets the answer, at once if there is
+ * one, or takes the stream of the run over from its first event; the answer then goes out under the repeat's id.
+ */
+function repeated(exchange, run, { id }, { json, accepted202 }) {
+  exchange.entry.repeats = run.request.id;
+  if (accepted202) return exchange.answer(202);
+  if (json || run.isAnswered) return run.answered.then((message) => exchange.json(200, { ...message, id }));
+  run.answerId = id;
+  run.session.answers(id, run);
+  run.stream.restart(exchange.openEvents());
 }
 
 function acceptable(exchange) {

@@ -176,6 +176,73 @@ test("faults of the POST come before anything runs, unless told to execute", asy
   assert.equal((await json.json()).result.structuredContent.key, "json");
 });
 
+const keyed = (callKey) => ({ _meta: { "landfall/call-key": callKey } });
+
+test("a call whose key was seen before does not run again: it gets the run's stream from its start", async () => {
+  const client = await PlainClient.open(server.url);
+  const steps = [{ message: "a" }, { wait: 20 }, { cut: "rst" }, { awaitResume: true }, { message: "b" }];
+  const first = await readEvents(await client.script("streamed", steps, keyed("one")));
+  assert.equal(first.cut, true);
+  const { id } = server.log.findLast((entry) => entry.key === "streamed");
+  const second = await readEvents(await client.script("streamed", steps, keyed("one")));
+  assert.deepEqual(texts(second.events), ["a", "b"]);
+  assert.equal(ids(second.events)[0], ids(first.events)[0]);
+  const entry = server.log.findLast((each) => each.key === "streamed");
+  assert.deepEqual([entry.repeats, second.events.at(-1).message.id], [id, entry.id]);
+  assert.equal(server.executions("streamed"), 1);
+});
+
+test("a run that has ended gives a repeat its stored answer, under the repeat's own id", async () => {
+  const client = await PlainClient.open(server.url);
+  const [answered] = (await readEvents(await client.script("stored", [], keyed("two")))).events;
+  const repeat = await (await client.script("stored", [], keyed("two"))).json();
+  assert.deepEqual(repeat.result, answered.message.result);
+  assert.equal(repeat.id, answered.message.id + 1);
+  assert.equal(server.executions("stored"), 1);
+});
+
+test("a run whose request failed is what a repeat is answered from", async () => {
+  const client = await PlainClient.open(server.url);
+  const post = { cutBeforeHeaders: true, execute: true, times: 1 };
+  const options = { post, ...keyed("three") };
+  await assert.rejects(client.script("failed", [{ wait: 30 }, { message: "a" }], options));
+  const { events } = await readEvents(await client.script("failed", [], options));
+  assert.deepEqual(texts(events), ["a"]);
+  assert.equal(events.at(-1).message.result.structuredContent.execution, 1);
+  const always = { post: { cutBeforeHeaders: true, execute: true }, ...keyed("four") };
+  for (let n = 0; n < 2; n += 1) await assert.rejects(client.script("always", [], always));
+  assert.deepEqual([server.executions("failed"), server.executions("always")], [1, 1]);
+});
+
+test("another key, none, or another session is another call", async () => {
+  const client = await PlainClient.open(server.url);
+  const other = await PlainClient.open(server.url);
+  const calls = [
+    [client, keyed("five")],
+    [client, keyed("six")],
+    [client, {}],
+    [client, {}],
+    [other, keyed("five")],
+  ];
+  for (const [by, options] of calls) await readEvents(await by.script("others", [], options));
+  assert.equal(server.executions("others"), 5);
+});
+
+test("a repeat in JSON mode waits for the answer, and a cancel of it stops the run", async () => {
+  const client = await PlainClient.open(server.url);
+  const json = { post: { json: true }, ...keyed("seven") };
+  const both = [1, 2].map(() => client.script("json twice", [{ wait: 30 }], json));
+  const [one, two] = await Promise.all(both.map(async (response) => (await response).json()));
+  assert.deepEqual(two.result, one.result);
+  assert.equal(server.executions("json twice"), 1);
+  const steps = [{ message: "a" }, { wait: 20 }, { cut: "fin" }, { wait: 60_000 }];
+  await readEvents(await client.script("stopped", steps, keyed("eight")));
+  const repeat = await client.script("stopped", steps, keyed("eight"));
+  const { id } = server.log.findLast((entry) => entry.key === "stopped");
+  await client.post({ method: "notifications/cancelled", params: { requestId: id } });
+  assert.deepEqual(texts((await readEvents(repeat)).events), ["a"]);
+});
+
 test("a question of the server's waits for the POSTed answer", async () => {
   const client = await PlainClient.open(server.url);
   const ask = { method: "elicitation/create", params: { message: "Which?" } };

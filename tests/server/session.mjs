@@ -6,6 +6,8 @@ export class Session {
   #streams = new Set();
   #questions = new Map();
   #runs = new Map();
+  /** The run of each call key: a second call with it is a repeat. */
+  #keyed = new Map();
   /** The status that requests for this session get once it is gone. */
   dead;
   /** The stream of a GET without a cursor: one at a time. */
@@ -29,11 +31,22 @@ export class Session {
   }
 
   begin(run) {
-    this.#runs.set(run.request.id, run);
+    this.answers(run.request.id, run);
+    if (run.callKey !== undefined) this.#keyed.set(run.callKey, run);
+  }
+
+  /** A request with this id is answered by this run. */
+  answers(requestId, run) {
+    this.#runs.set(requestId, run);
   }
 
   runOf(requestId) {
     return this.#runs.get(requestId);
+  }
+
+  /** The run that a call with this key would repeat. */
+  runWith(callKey) {
+    return callKey === undefined ? undefined : this.#keyed.get(callKey);
   }
 
   expectAnswer(id, signal) {

@@ -101,14 +101,19 @@ export class Stream {
     if (this.#finished) this.#detach()?.end();
   }
 
+  /** Sends all of it from its first event, to whoever repeats the request, and goes on live. */
+  restart(connection) {
+    this.attach(connection);
+    this.#rewrite(0, connection);
+    if (this.#finished) this.#detach()?.end();
+  }
+
   replay(id, connection) {
     const from = this.replayFrom ?? this.#positions.get(id) + 1 + this.replaySkip;
     this.replayFrom = undefined;
     this.replaySkip = 0;
     if (this.priming) connection.write(primingBlock(id, this.priming.retry));
-    for (const { block } of this.#events.slice(from)) {
-      if (block) connection.write(block);
-    }
+    this.#rewrite(from, connection);
   }
 
   /** Resolves when a client is connected, at once if one is. */
@@ -148,6 +153,12 @@ export class Stream {
     const connection = this.#connection;
     this.#connection = undefined;
     return connection;
+  }
+
+  #rewrite(from, connection) {
+    for (const { block } of this.#events.slice(from)) {
+      if (block) connection.write(block);
+    }
   }
 
   #mint() {

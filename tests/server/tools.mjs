@@ -2,6 +2,11 @@
 
 import { runSteps, unknownStep } from "./faults.mjs";
 
+/** What a client puts into `_meta` so that a repeat of the call can be told from another call. */
+const CALL_KEY = "landfall/call-key";
+
+export const callKeyOf = (request) => request.params?._meta?.[CALL_KEY];
+
 const SCRIPT = {
   type: "object",
   properties: { key: { type: "string" }, steps: { type: "array" }, post: { type: "object" } },
@@ -39,11 +44,16 @@ export const TOOLS = [
 
 export class Run {
   #stop = new AbortController();
-  #answered;
+  #onanswer;
+  #answer;
   #progressToken;
   #questions = 0;
 
   signal = this.#stop.signal;
+  /** Resolves with the answer, once there is one. */
+  answered = new Promise((resolve) => {
+    this.#onanswer = resolve;
+  });
   answers = [];
   answerAsArray = false;
   keepOpen = false;
@@ -56,6 +66,7 @@ export class Run {
     this.request = request;
     this.key = key;
     this.tool = request.params.name;
+    this.callKey = callKeyOf(request);
     this.answerId = request.id;
     this.#progressToken = request.params._meta?.progressToken;
   }
@@ -64,7 +75,7 @@ export class Run {
   async execute(execution) {
     try {
       await runSteps(this, this.#script());
-      if (!this.#answered && !this.signal.aborted) {
+      if (!this.isAnswered && !this.signal.aborted) {
         const text = `${this.key} done`;
         const structuredContent = { key: this.key, execution, answers: this.answers };
         await this.answer({ result: { content: [{ type: "text", text }], structuredContent } });
@@ -74,6 +85,10 @@ export class Run {
       console.error(error);
       await this.answer({ error: { code: -32603, message: String(error) } });
     }
+  }
+
+  get isAnswered() {
+    return this.#answer !== undefined;
   }
 
   /** Why this call can't run at all. */
@@ -117,10 +132,10 @@ export class Run {
   }
 
   async answer(body) {
-    this.#answered = true;
     const message = { jsonrpc: "2.0", id: this.answerId, ...body };
+    this.#answer = message;
+    this.#onanswer(message);
     await this.send(this.answerAsArray ? [message] : message);
-    this.onanswer?.(message);
     if (!this.keepOpen) this.stream.finish();
   }
 

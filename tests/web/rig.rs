@@ -165,15 +165,15 @@ impl Rig {
         self.call_with(tool, arguments, "{}")
     }
 
-    /// Calls a tool with clocks of its own, as JSON text.
-    pub(crate) fn call_with(&self, tool: &str, arguments: &str, clocks: &str) -> u32 {
-        let spec: Object = parse(clocks).unchecked_into();
+    /// Calls a tool with more of its own (clocks, `meta`), as JSON text.
+    pub(crate) fn call_with(&self, tool: &str, arguments: &str, more: &str) -> u32 {
+        let spec: Object = parse(r#"{"method":"tools/call","meta":"{}","progress":true}"#).unchecked_into();
         let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
-        for (name, value) in [("method", "tools/call"), ("params", &params), ("meta", "{}"), ("tool", tool)] {
+        for (name, value) in [("params", params.as_str()), ("tool", tool)] {
             let _ = Reflect::set(&spec, &name.into(), &value.into());
         }
-        let _ = Reflect::set(&spec, &"progress".into(), &true.into());
-        let call = web::call(self.handle, now(), &spec).as_f64().expect("valid clocks") as u32;
+        Object::assign(&spec, &parse(more).unchecked_into());
+        let call = web::call(self.handle, now(), &spec).as_f64().expect("a valid spec") as u32;
         self.take(&web::drain(self.handle, now()));
         call
     }

@@ -26,6 +26,13 @@ export function nodeCounts(output) {
   return { passed: pass, failed: fail + cancelled, skipped: skipped + todo };
 }
 
+/** fuzz.mjs: a line per target. */
+export function fuzzCounts(output) {
+  const ends = [...output.matchAll(/^fuzz \w+: (ok|FAILED)/gm)];
+  const passed = ends.filter(([, end]) => end === "ok").length;
+  return { ...none, passed, failed: ends.length - passed };
+}
+
 /** A check that passes or not. */
 export function checkCounts(_output, ok) {
   return { ...none, [ok ? "passed" : "failed"]: 1 };

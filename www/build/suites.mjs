@@ -1,7 +1,7 @@
 // What `make test` runs, in this order; `make check` runs those that say `quick`.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { cargoCounts, checkCounts, nodeCounts } from "./counts.mjs";
+import { cargoCounts, checkCounts, fuzzCounts, nodeCounts } from "./counts.mjs";
 
 const WASM = ["--target", "wasm32-unknown-unknown"];
 const DENY = ["--", "-D", "warnings"];
@@ -28,6 +28,13 @@ const browser = (name, driver) => {
   });
 };
 
+const fuzz = () => ({
+  name: "fuzz smoke",
+  command: ["node", "www/build/fuzz.mjs"],
+  count: fuzzCounts,
+  skip: whyNotFuzz(),
+});
+
 /**
  * - `command`, `env`: run at the repository's root, with the environment of env.sh
  * - `count`: reads the runner's output
@@ -38,6 +45,7 @@ export function suites() {
   const python = existsSync(".tools/venv/bin/python");
   return [
     check("rustfmt", ["cargo", "fmt", "--check"]),
+    check("rustfmt, fuzz", ["cargo", "fmt", "--check", "--manifest-path", "tests/fuzz/Cargo.toml"]),
     check("clippy", ["cargo", "clippy", "--all-targets", ...DENY]),
     check("clippy, wasm32", ["cargo", "clippy", ...WASM, "--lib", "--tests", ...DENY]),
     check("rustdoc", ["cargo", "doc", "--no-deps", "--lib", ...WASM], {
@@ -55,12 +63,20 @@ export function suites() {
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
     node("fault matrix", "tests/matrix"),
     node("package", "tests/packaging"),
+    node("pages", "tests/pages", { skip: onPath("chromium") ? undefined : "no chromium" }),
+    fuzz(),
   ];
 }
 
 function testFiles(folder) {
   const names = existsSync(folder) ? readdirSync(folder).sort() : [];
   return names.filter((name) => name.endsWith(".test.mjs")).map((name) => join(folder, name));
+}
+
+function whyNotFuzz() {
+  const compiler = process.env.CXX ?? ["c++", "g++", "clang++"].find(onPath);
+  if (!compiler) return "libFuzzer needs a C++ compiler (g++ or clang++)";
+  return onPath("cargo-fuzz") ? undefined : "no cargo-fuzz";
 }
 
 function onPath(program) {

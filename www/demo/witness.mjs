@@ -71,10 +71,14 @@ const WORDS = {
     return ["yellow", `closed by the server, come back ${after(waitMs)}`];
   },
 
+  suspect(witness, { silentMs }) {
+    witness.stalls += 1;
+    return ["red", `not a byte for ${Math.round(silentMs)} ms: half-open? Try beside it`];
+  },
+
   disconnected(witness, { cause, cursor }) {
     if (cause !== "idle") return ["red", `${CUTS[witness.lastCut()] ?? cause}; had ${cursor}`];
-    witness.stalls += 1;
-    return ["red", `not a byte for too long: half-open; had ${cursor}`];
+    return ["red", `it was half-open, the resume wins; had ${cursor}`];
   },
 
   reconnecting(witness, { attempt, waitMs, cursor }) {

@@ -1,0 +1,58 @@
+// Debian's Chromium, driven by playwright-core, which brings no browser of its own.
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { after, before } from "node:test";
+import { chromium } from "playwright-core";
+import { createFaultServer } from "../server/server.mjs";
+import { createSite } from "./site.mjs";
+
+const ARGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** The fault server, the site and the browser of a test file, from its first test to its last. */
+export function workshop() {
+  const shop = {};
+  before(async () => {
+    [shop.server, shop.site, shop.browser] = await Promise.all([createFaultServer(), createSite(), launch()]);
+  });
+  after(() => Promise.all([shop.browser?.close(), shop.site?.close(), shop.server?.close()]));
+
+  /** A blank page; `errors` are what nobody caught in it, rejections too. */
+  shop.open = async (t, policy) => {
+    const context = await shop.browser.newContext();
+    t.after(() => context.close());
+    const page = await context.newPage();
+    const errors = [];
+    page.on("pageerror", (error) => errors.push(String(error)));
+    await page.addInitScript(keepInstances);
+    await page.goto(shop.site.page(policy));
+    return { page, errors };
+  };
+  return shop;
+}
+
+function launch() {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const executablePath = folders.map((folder) => join(folder, "chromium")).find((path) => existsSync(path));
+  if (executablePath === undefined) throw new Error("chromium is not on the PATH");
+  return chromium.launch({ executablePath, args: ARGS });
+}
+
+/** Runs in the page before anything else: `instances` lists every WebAssembly.Instance that is made there. */
+function keepInstances() {
+  globalThis.instances = [];
+  WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
+    construct(target, args) {
+      const made = Reflect.construct(target, args);
+      globalThis.instances.push(made);
+      return made;
+    },
+  });
+}
