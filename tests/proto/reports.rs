@@ -2,7 +2,7 @@
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Client, Config, Event, ExchangeId, HttpRequest, Method, Options, Outcome, Reason,
+    CallId, CallSpec, Client, Config, Event, ExchangeId, Hint, HttpRequest, Method, Options, Outcome, Reason,
     Redirect, ResponseHead, SessionToResume,
 };
 
@@ -127,6 +127,16 @@ fn a_resume_that_opens_and_stays_silent_spends_the_budget_all_the_same() {
     let took = world.now.as_millis() - start.as_millis();
     assert!(took <= 250_000.0 && gets < 60, "{took} ms, {gets} resumes");
     assert!(matches!(world.failure(call).reason, Reason::RecoveryExhausted | Reason::CallTimeout));
+}
+
+#[test]
+fn streams_that_fall_silent_again_and_again_hint_at_a_proxy_that_holds_them_back() {
+    let (mut world, call, _) = cut_after(&note("1", "a"));
+    serve_while_pending(&mut world, call, |world, get, n| match n % 2 {
+        1 => world.head(get, 200, SSE, None),
+        _ => world.head(get, 409, "", None), // The old body is held, somewhere.
+    });
+    assert_eq!(world.failure(call).diagnostics.hint, Some(Hint::Buffering));
 }
 
 #[test]

@@ -1,0 +1,3 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|script: landfall_fuzz::script::Script| landfall_fuzz::client::check(&script));
