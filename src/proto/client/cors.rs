@@ -4,7 +4,7 @@
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Hint};
-use crate::proto::ledger::{Entry, Kind};
+use crate::proto::ledger::Kind;
 use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
@@ -24,11 +24,14 @@ impl Client {
     /// more if that does no harm, and then fails with the names the server must allow. Whether that was so.
     pub(super) fn judge_rejected_post(&mut self, now: Instant, call: CallId) -> bool {
         let Some(added) = self.added_headers(call) else { return false };
-        // A preflight that failed sent nothing, but a rejection does not tell that it was one.
-        let may_repeat = |entry: &Entry| entry.kind != Kind::Request || self.is_safe(now, entry);
-        let may_repeat = self.ledger.peek(call).is_some_and(may_repeat);
+        // A preflight that failed sent nothing, but a rejection does not tell that it was one: a call goes again only as
+        // any lost call does.
+        let is_call = self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Request);
+        if is_call && self.may_reissue(now, call) {
+            return false;
+        }
         let Some(entry) = self.ledger.get(call) else { return false };
-        if !std::mem::replace(&mut entry.cors_suspected, true) && may_repeat {
+        if !is_call && !std::mem::replace(&mut entry.cors_suspected, true) {
             self.post(now, call);
             return true;
         }
