@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup-tool.sh NAME VERSION BINARY: a program from crates.io into .tools/, never over the user's own.
+# setup-tool.sh NAME VERSION BINARY: a Rust program, by name, into .tools/, never over the user's own.
 # Idempotent; a moment when it is there in that version.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
