@@ -127,9 +127,16 @@ fn every_schedule_keeps_the_promises() {
     // A soak begins where the ordinary test ends.
     let soak = number_from_env("LANDFALL_SOAK");
     let (first, count) = soak.map_or((0, SCHEDULES), |count| (SCHEDULES, count));
+    let began = now();
     let tally = run_all(first, count);
+    println!("it took {:.1} s", began.elapsed().as_secs_f64());
     tally.print();
     tally.check(count);
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long the test takes is not the core's time")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
 }
 
 /// Runs these seeds on every processor.

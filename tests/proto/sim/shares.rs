@@ -59,6 +59,18 @@ impl Happened {
         Self::MustAnswer,
     ];
 
+    /// What the properties are about.
+    const JUDGED: [Self; 8] = [
+        Self::Resumed,
+        Self::Reissued,
+        Self::Replaced,
+        Self::EvictedCursor,
+        Self::Conflict,
+        Self::Gap,
+        Self::Skipped,
+        Self::MustAnswer,
+    ];
+
     /// The ingredients that the issue asks for.
     pub(crate) const REQUIRED: [Self; 8] = [
         Self::Cut,
@@ -144,9 +156,14 @@ impl Tally {
         }
     }
 
-    /// Every required ingredient in a tenth of the schedules, three together in a fortieth.
+    /// Every required ingredient in a tenth of the schedules, three together in a fortieth; and what the properties
+    /// need to have anything to judge.
     pub(crate) fn check(&self, runs: u64) {
         assert_eq!(self.runs, runs);
+        for what in Happened::JUDGED {
+            let count = self.counts.get(&what).copied().unwrap_or_default();
+            assert!(count >= runs / 20, "{what:?} in {count} of {runs} schedules");
+        }
         for what in Happened::REQUIRED {
             let count = self.counts.get(&what).copied().unwrap_or_default();
             assert!(count >= runs / 10, "{what:?} in {count} of {runs} schedules");

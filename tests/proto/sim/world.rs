@@ -341,6 +341,7 @@ impl<'a> World<'a> {
             let output = self.client.poll_output();
             if let Output::Timeout(next) = output {
                 self.judge.on_read(self.now, &self.server);
+                self.judge.on_drained(self.client.load());
                 self.trace.wake(next.map(|(at, _)| at));
                 self.wake = next.map(|(at, _)| micros(at));
                 return;

@@ -17,6 +17,11 @@ impl Judge<'_> {
     pub(crate) fn on_delivery(&mut self, now: Time, id: LinkId, delivery: &Delivery, network: &Network) {
         let link = &network.links[id];
         self.note_doubt(link, delivery);
+        if let (Some(first), Delivery::Head(head)) = (self.initializing, delivery) {
+            if first == id && head.status == 200 {
+                self.offered.clone_from(&head.session_id);
+            }
+        }
         let Some(watch) = link.call else { return };
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);
@@ -244,7 +249,7 @@ impl Judge<'_> {
     pub(super) fn check_token(&mut self, watch: usize, server: &Server<'_>) {
         let wants = self.plan(watch).is_some_and(|plan| plan.tokens);
         let seen = &self.watches[watch];
-        let (Place::Cursor(place), true) = (seen.trail.told(server), wants) else { return };
+        let (Place::Cursor(place), true) = (seen.trail.told(server), wants && !seen.parted) else { return };
         let (token, call) = (seen.token.clone(), seen.plan);
         self.expect(token.as_ref() == Some(&place), || {
             format!("call {call:?} is at {place:?}, and the last token was {token:?}")

@@ -7,7 +7,7 @@ mod requests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use landfall::proto::{CallId, Method, Output, Reason, Settlement};
+use landfall::proto::{CallId, Load, Method, Output, Reason, Settlement};
 
 use super::agenda::Time;
 use super::clocks::Bounds;
@@ -17,6 +17,8 @@ use super::shares::{Happened, Shares};
 use super::watch::Watch;
 
 const SECOND: Time = 1_000_000;
+/// Deadline, one of call and recovery, handler, and one of first byte, connect, wait and idle; two of these in a race.
+const TIMERS_PER_CALL: usize = 5;
 
 pub(crate) struct Judge<'a> {
     schedule: &'a Schedule,
@@ -42,6 +44,8 @@ pub(crate) struct Judge<'a> {
     deletes: u32,
     /// The session that the client uses.
     session: Option<String>,
+    /// The session that the server gave last.
+    offered: Option<String>,
     /// Sessions that the client has reason to think dead.
     doubted: BTreeSet<String>,
     initializing: Option<LinkId>,
@@ -69,6 +73,7 @@ impl<'a> Judge<'a> {
             closed: false,
             deletes: 0,
             session: None,
+            offered: None,
             doubted: BTreeSet::new(),
             initializing: None,
             initialized: Vec::new(),
@@ -157,8 +162,11 @@ impl<'a> Judge<'a> {
         any
     }
 
+    /// The handshake is done: the session is the one that the server gave last.
     pub(crate) fn on_ready(&mut self, session: Option<String>) {
-        self.session = session;
+        let (right, given) = (session == self.offered, self.offered.clone());
+        self.expect(right, || format!("the session is {given:?}, and not {session:?}"));
+        self.session = self.offered.clone();
     }
 
     /// Something came out of the client.
@@ -175,6 +183,14 @@ impl<'a> Judge<'a> {
             let (made, most) = (self.recent.len(), 20 + self.watches.len());
             self.expect(made <= most, || format!("no storm: {made} requests in a second, {request:?}"));
         }
+    }
+
+    /// Timers belong to what has not ended: a few per call, and two of the session (its next probe, and the DELETE).
+    pub(crate) fn on_drained(&mut self, load: Load) {
+        let most = 2 + load.calls * TIMERS_PER_CALL;
+        self.expect(load.timers <= most, || format!("timers outlive their calls: {load:?}"));
+        let live = self.known.values().filter(|watch| self.watches[**watch].ended.is_none()).count();
+        self.expect(load.calls >= live, || format!("{live} calls are live, and the client has {load:?}"));
     }
 
     /// All is quiet: every call has ended.

@@ -98,6 +98,7 @@ impl Judge<'_> {
         let Some(start) = start.filter(|_| self.schedule.server.ids == Ids::PerStream) else { return false };
         let series = start >= 3 && (start - 3..start).all(|place| work.events[place].has_data && came(place));
         let series = series && (0..start).all(|place| regular(&place));
+        let gone = (start..range.end).all(|place| !came(place) && !work.events[place].broken_once);
         let missing = range.end - start;
         let after = (range.end..work.events.len()).find(|place| work.events[*place].has_data);
         let after = after.filter(|place| !work.events[*place].is_response && came(*place)).filter(regular);
@@ -105,7 +106,7 @@ impl Judge<'_> {
         let others = self.watches.iter().filter(|other| other.call != seen.call || other.plan != seen.plan);
         let alone = !others.into_iter().any(|other| other.ended.is_none_or(|ended| ended >= seen.made));
         let first = seen.posts.len() == 1;
-        first && alone && series && missing > seen.gets && after == Some(range.end)
+        first && alone && gone && series && missing > seen.gets && after == Some(range.end)
     }
 
     /// Events whose handler failed for good are reported before the outcome.
