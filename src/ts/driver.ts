@@ -49,11 +49,30 @@ export interface CoreConfig {
   maxEventBytes?: number;
   maxBodyBytes?: number;
   maxIdBytes?: number;
+  /** The session is an SDK Client's, which does its own handshake: `connect` makes the core ready at once. */
+  carry?: boolean;
+  /** JSON text of the params of the Client's last accepted `initialize`, where an earlier core learned them. */
+  hello?: string;
+  /** Open the GET stream once the server took `notifications/initialized`, and keep it open. */
+  listen?: boolean;
+  /** There is a provider of credentials: a 401 gives an `authorize` output instead of a failure. */
+  auth?: boolean;
+  /** How often one call may answer a 403 `insufficient_scope` by an `authorize` output; absent is never. */
+  maxStepUps?: number;
+  /** Barren attempts to resume in a row; 0 is no resume at all. */
+  maxRetries?: number;
+  /** By what a wait grows from one attempt to the next. Default 2. */
+  growFactor?: number;
+  /** Waits before attempts to resume are announced by `schedule` outputs and end by `reconnect`. */
+  scheduler?: boolean;
   /** Send the DELETE when closing. */
   terminate: boolean;
   /** `diagnostics: "full"`. */
   full: boolean;
-  /** With `protocolVersion` and `greeting`: a session to go on with, as the last `ready` told of it. */
+  /**
+   * With `protocolVersion` and `greeting`: a session to go on with, as the last `ready` told of it. With `carry` any of
+   * the three may be missing.
+   */
   sessionId?: string;
   protocolVersion?: string;
   /** JSON text of the last response to `initialize`. The core is then ready as soon as it is connected. */
@@ -74,8 +93,18 @@ export interface CallSpec {
   /** What `replay` decided for this call; absent where the core is to decide. */
   replay?: boolean;
   onGap?: OnGap;
-  /** The call starts by resuming a stream at this cursor. */
+  /** The call starts by resuming a stream at this cursor. With method `resume` any response settles it, as it came. */
   resumptionToken?: string;
+  /** JSON text of the Client's own id, which goes out first; a re-issue goes under an id of landfall's. */
+  id?: string;
+  /** JSON text of the Client's own progress token, which stands in `meta`, too. */
+  token?: string;
+  /** The message is modern and of this protocol version: no session, no cursor; to close its body is its cancel. */
+  version?: string;
+  /** `Mcp-Name` of a modern message, encoded. */
+  name?: string;
+  /** The Client has a timer of its own: clocks apply only where they are set, and the deadline is an hour. */
+  timed?: boolean;
   /** Tell each committed cursor by a `token`. */
   tokens?: boolean;
   /** Messages and progress carry a `key`, by which it is told whether they were handled. */
@@ -129,6 +158,10 @@ export interface FailureOutput {
   retrySafe: boolean;
   text: string;
   diagnostics: CallDiagnostics;
+  /** Of the refusal, where there was one. */
+  httpStatus?: number;
+  /** The text of the refusal, at most 64 KiB. */
+  body?: string;
 }
 
 /** How a call ended; exactly one per call. `accepted` is a notification's. */
@@ -161,9 +194,26 @@ export interface TokenOutput {
   token: string;
 }
 
+/** Credentials are needed, by the Response that this call got last; to be answered by `authorized`. */
+export interface AuthorizeOutput {
+  out: "authorize";
+  call: number;
+  why: "unauthorized" | "step_up";
+}
+
+/** A wait before an attempt to resume begins; to be ended by `reconnect`. */
+export interface ScheduleOutput {
+  out: "schedule";
+  call: number;
+  waitMs: number;
+  attempt: number;
+}
+
 /** Everything the core tells or asks. */
 export type CoreOutput =
   | EventOutput
+  | AuthorizeOutput
+  | ScheduleOutput
   | TokenOutput
   | SettleOutput
   | RequestOutput
@@ -184,7 +234,16 @@ export interface Core {
   deadline_ms(handle: number, call: number): number;
   notify(handle: number, now: number, method: string, params: string): number;
   answer(handle: number, now: number, body: string): Batch | undefined;
-  cancel(handle: number, now: number, call: number): Batch | undefined;
+  /** `reason` goes into the legacy `notifications/cancelled`; absent is landfall's own text. */
+  cancel(handle: number, now: number, call: number, reason?: string): Batch | undefined;
+  /** Answers an `authorize` output: whether there are new credentials now. */
+  authorized(handle: number, now: number, ok: boolean): Batch | undefined;
+  /** Ends the wait of a `schedule` output; nothing where nothing waits. */
+  reconnect(handle: number, now: number, call: number): Batch | undefined;
+  /** Ends the server's session by a DELETE: a call, `accepted` where the server has none any more. `drain` must follow. */
+  terminate(handle: number, now: number): number;
+  /** The protocol version of later legacy messages. */
+  set_version(handle: number, version: string): void;
   /** Tells once whether the event of that key was handled. An unknown key is ignored. */
   handled(handle: number, now: number, call: number, key: number, ok: boolean): Batch | undefined;
   /** Tells that the application found a gap. Gives nothing where the call has ended. */
