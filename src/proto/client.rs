@@ -202,9 +202,10 @@ impl Client {
         self.begin();
         let call = CallId(self.next_call);
         let options = spec.timeouts.over(&self.config.timeout_options);
-        let token = spec.progress.then(|| self.request_id(call));
-        let text = members(&spec.method, &spec.params, &spec.meta, token.as_deref());
+        let token = spec.progress.then(|| Id::String(self.request_id(call)));
+        let text = members(&spec.method, &spec.params, &spec.meta, token.as_ref());
         let mut entry = self.entry(now, Kind::Request, &spec.method, text);
+        entry.token = token;
         entry.timeouts = options.derive()?;
         entry.deadline = now + entry.timeouts.deadline;
         entry.call_clock = Budget::new(entry.timeouts.call);
@@ -338,8 +339,8 @@ impl Client {
             method: method.to_string(),
             tool: None,
             content,
-            request_id: String::new(),
             wire_ids: Vec::new(),
+            token: None,
             idempotent: false,
             replay: None,
             on_gap: self.config.on_gap,
@@ -380,8 +381,9 @@ impl Client {
     }
 
     fn open_as(&mut self, call: CallId, mut entry: Entry) {
-        entry.request_id = self.request_id(call);
-        entry.wire_ids = vec![entry.request_id.clone()];
+        if entry.wire_ids.is_empty() {
+            entry.wire_ids.push(Id::String(self.request_id(call)));
+        }
         if matches!(entry.kind, Kind::Request | Kind::Notification) {
             self.timers.set(Owner::Call(call), Clock::Deadline, entry.deadline);
         }

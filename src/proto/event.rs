@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::error::{Outcome, Reason};
+use super::jsonrpc::Id;
 
 /// A JSON-RPC message in the core's buffer: valid until the next call that changes the client.
 ///
@@ -274,7 +275,7 @@ pub enum Event {
     /// Its request was handed to fetch.
     Sent {
         /// The JSON-RPC id on the wire.
-        wire_id: String,
+        wire_id: Id,
         /// Whether it was sent before.
         reissue: bool,
     },
@@ -382,7 +383,7 @@ pub enum Event {
         /// Why.
         why: ReissueCause,
         /// The new id.
-        wire_id: String,
+        wire_id: Id,
     },
     /// The session was replaced while the call was pending.
     SessionReplaced {

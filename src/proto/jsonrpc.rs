@@ -3,6 +3,7 @@
 
 use super::json::Scanner;
 pub use super::json::{elements, field, quote, string, Malformed};
+use serde::{Serialize, Serializer};
 use std::ops::Range;
 
 /// An array has room for so many elements that are no message. Beyond it they are left out, so that `[0,0,...]` does
@@ -29,6 +30,19 @@ impl Id {
                 number == string
             }
             _ => false,
+        }
+    }
+
+    /// It as JSON text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Null => "null".to_string(),
+            Self::Number(raw) => raw.clone(),
+            Self::String(text) => {
+                let mut quoted = String::new();
+                quote(text, &mut quoted);
+                quoted
+            }
         }
     }
 
@@ -83,6 +97,20 @@ pub enum Payload {
     Many(Vec<(Range<usize>, Option<Message>)>),
     /// Valid JSON, but no JSON-RPC message: a heartbeat, say; or a contradictory one, like a result with an error.
     Other,
+}
+
+/// A number that no `f64` holds exactly is told as its text.
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_none(),
+            Self::String(text) => serializer.serialize_str(text),
+            Self::Number(raw) => match raw.parse::<i64>() {
+                Ok(number) if number.unsigned_abs() < 1 << 53 => serializer.serialize_f64(number as f64),
+                _ => serializer.serialize_str(raw),
+            },
+        }
+    }
 }
 
 type Elements = Vec<(Range<usize>, Option<Message>)>;

@@ -6,7 +6,7 @@ use super::config::{OnGap, Timeouts};
 use super::deadline::Budget;
 use super::error::{Outcome, Reason};
 use super::event::{Diagnostics, ReissueCause};
-use super::jsonrpc::quote;
+use super::jsonrpc::{quote, Id};
 use super::stream::Stream;
 use super::time::Instant;
 use super::CallId;
@@ -44,10 +44,11 @@ pub(crate) struct Entry {
     pub(crate) tool: Option<String>,
     /// A request's members but its id (the same on every re-issue); any other message whole.
     pub(crate) content: String,
-    /// The id the caller knows, and the progress token: the same on every re-issue.
-    pub(crate) request_id: String,
-    /// The ids it went by on the wire, the current one last. Earlier ones stay known: the first answer wins.
-    pub(crate) wire_ids: Vec<String>,
+    /// The ids it went by on the wire, the current one last: the caller's first. Earlier ones stay known: the first
+    /// answer wins.
+    pub(crate) wire_ids: Vec<Id>,
+    /// The progress token: the same on every re-issue.
+    pub(crate) token: Option<Id>,
     pub(crate) idempotent: bool,
     /// The caller's `replay` decided for this call.
     pub(crate) replay: Option<bool>,
@@ -101,8 +102,8 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The id it goes by on the wire.
-    pub(crate) fn wire_id(&self) -> &str {
-        self.wire_ids.last().unwrap_or(&self.request_id)
+    pub(crate) fn wire_id(&self) -> &Id {
+        self.wire_ids.last().unwrap_or(&Id::Null)
     }
 
     /// What is known of its execution.
@@ -120,10 +121,8 @@ impl Entry {
 }
 
 /// A request under this id.
-pub(crate) fn request(id: &str, members: &str) -> String {
-    let mut text = String::from("{\"jsonrpc\":\"2.0\",\"id\":");
-    quote(id, &mut text);
-    text + "," + members + "}"
+pub(crate) fn request(id: &Id, members: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},{members}}}", id.text())
 }
 
 /// A notification.
@@ -132,14 +131,12 @@ pub(crate) fn notification(method: &str, params: &str) -> String {
 }
 
 /// The members `method` and `params`. `params` and `meta` are JSON texts of objects, or empty.
-pub(crate) fn members(method: &str, params: &str, meta: &str, progress_token: Option<&str>) -> String {
+pub(crate) fn members(method: &str, params: &str, meta: &str, progress_token: Option<&Id>) -> String {
     let inner =
         |object: &str| object.trim().strip_prefix('{').and_then(|o| o.strip_suffix('}')).map(str::to_string);
     let mut metas: Vec<String> = Vec::new();
     if let Some(token) = progress_token {
-        let mut member = String::from("\"progressToken\":");
-        quote(token, &mut member);
-        metas.push(member);
+        metas.push(format!("\"progressToken\":{}", token.text()));
     }
     metas.extend(inner(meta).filter(|meta| !meta.trim().is_empty()));
     let mut members: Vec<String> = Vec::new();
@@ -163,7 +160,8 @@ pub(crate) fn members(method: &str, params: &str, meta: &str, progress_token: Op
 #[derive(Default)]
 pub(crate) struct Ledger {
     entries: BTreeMap<CallId, Entry>,
-    wire: BTreeMap<String, CallId>,
+    wire: BTreeMap<Id, CallId>,
+    tokens: BTreeMap<Id, CallId>,
 }
 
 impl Ledger {
@@ -171,11 +169,12 @@ impl Ledger {
         for id in entry.wire_ids.iter().filter(|_| entry.kind.wants_response()) {
             self.wire.insert(id.clone(), call);
         }
+        self.tokens.extend(entry.token.clone().map(|token| (token, call)));
         self.entries.insert(call, entry);
     }
 
     /// Gives a call a new id on the wire.
-    pub(crate) fn rename(&mut self, call: CallId, id: String) {
+    pub(crate) fn rename(&mut self, call: CallId, id: Id) {
         if let Some(entry) = self.entries.get_mut(&call) {
             entry.wire_ids.push(id.clone());
             self.wire.insert(id, call);
@@ -186,9 +185,19 @@ impl Ledger {
     pub(crate) fn close(&mut self, call: CallId) -> Option<Entry> {
         let entry = self.entries.remove(&call)?;
         for id in &entry.wire_ids {
-            self.wire.remove(id);
+            Self::forget(&mut self.wire, id, call);
+        }
+        if let Some(token) = &entry.token {
+            Self::forget(&mut self.tokens, token, call);
         }
         Some(entry)
+    }
+
+    /// A caller may use one id or token twice: then it is the later call's.
+    fn forget(names: &mut BTreeMap<Id, CallId>, name: &Id, call: CallId) {
+        if names.get(name) == Some(&call) {
+            names.remove(name);
+        }
     }
 
     pub(crate) fn get(&mut self, call: CallId) -> Option<&mut Entry> {
@@ -200,8 +209,13 @@ impl Ledger {
     }
 
     /// The call that goes by this id on the wire.
-    pub(crate) fn by_wire_id(&self, id: &str) -> Option<CallId> {
+    pub(crate) fn by_wire_id(&self, id: &Id) -> Option<CallId> {
         self.wire.get(id).copied()
+    }
+
+    /// The call whose progress goes by this token.
+    pub(crate) fn by_token(&self, token: &Id) -> Option<CallId> {
+        self.tokens.get(token).copied()
     }
 
     pub(crate) fn calls(&self) -> Vec<CallId> {

@@ -3,7 +3,7 @@
 use super::{Client, Output, Question};
 use crate::proto::error::excerpt;
 use crate::proto::event::{Event, Settlement};
-use crate::proto::jsonrpc::{field, quote, scan, Id, Message, Payload};
+use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
@@ -55,7 +55,7 @@ impl Client {
     /// The call whose progress a notification tells.
     pub(super) fn progresses(&self, method: &str, token: &Option<Id>) -> Option<CallId> {
         match (method, token) {
-            ("notifications/progress", Some(Id::String(token))) => self.ledger.by_wire_id(token),
+            ("notifications/progress", Some(token)) => self.ledger.by_token(token),
             _ => None,
         }
     }
@@ -99,22 +99,18 @@ impl Client {
         text: &str,
         status: Option<u16>,
     ) {
-        let exact = match id {
-            Id::String(id) => self.ledger.by_wire_id(id),
-            Id::Null | Id::Number(_) => None,
-        };
+        let exact = self.ledger.by_wire_id(id);
         let owner = exact.or_else(|| {
             let entry = self.ledger.get(call).filter(|entry| entry.kind.wants_response())?;
             if entry.adopts {
                 return Some(call);
             }
-            let ours = Id::String(entry.wire_id().to_string());
             let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
-            (id.twin(&ours) || (*id == Id::Null && is_error)).then_some(call)
+            (id.twin(entry.wire_id()) || (*id == Id::Null && is_error)).then_some(call)
         });
         let Some(owner) = owner else {
             let message =
-                format!("a response under the id {} answers no request of ours", excerpt(&id_text(id)));
+                format!("a response under the id {} answers no request of ours", excerpt(&id.text()));
             return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
         };
         if exact.is_none() && !self.ledger.peek(owner).is_some_and(|entry| entry.adopts) {
@@ -142,7 +138,7 @@ impl Client {
     /// A request of the server's. `ping` is answered here; a repeat of an open question asks nobody twice.
     fn on_question(&mut self, now: Instant, call: CallId, id: Id, method: String, text: &str) {
         if method == "ping" {
-            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id_text(&id));
+            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id.text());
             return self.send_control(now, "pong", body);
         }
         let is_full = self.questions.len() >= MOST_QUESTIONS;
@@ -182,18 +178,5 @@ impl Client {
         self.send_answer(now, call, body.to_string());
         self.question_over(now, call);
         self.call_event(now, call, Event::InputAnswered { method });
-    }
-}
-
-/// An id as JSON text.
-fn id_text(id: &Id) -> String {
-    match id {
-        Id::Null => "null".to_string(),
-        Id::Number(raw) => raw.clone(),
-        Id::String(text) => {
-            let mut quoted = String::new();
-            quote(text, &mut quoted);
-            quoted
-        }
     }
 }

@@ -7,7 +7,7 @@ use super::{Client, Output, Purpose};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::http::{IoFailure, ResponseHead};
-use crate::proto::jsonrpc::{field, scan, string, Id, Message, Payload};
+use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::{has_session_marker, Session};
 use crate::proto::sse::{Decoder, Item, Limits};
@@ -239,8 +239,8 @@ impl Client {
     /// JSON that is no message. With the id of our request it is a broken answer; else it may be a heartbeat.
     fn is_no_message(&mut self, call: CallId, data: &str) -> bool {
         let Some(entry) = self.ledger.get(call) else { return false };
-        let id = field(data, &["id"]).and_then(string);
-        let is_answer = id.is_some_and(|id| id == entry.wire_id());
+        let id = field(data, &["id"]).and_then(Id::read);
+        let is_answer = id.is_some_and(|id| id == *entry.wire_id());
         if is_answer {
             return true;
         }
@@ -400,7 +400,7 @@ impl Client {
         let Some(entry) = self.ledger.peek(call) else { return };
         let kind = entry.kind;
         let in_session = self.session.id.is_some() && self.is_ready();
-        let ours = Id::String(entry.wire_id().to_string());
+        let ours = entry.wire_id().clone();
         let (error_id, code) = match scan(&body) {
             Ok(Payload::One(Message::Error { id, code })) => (Some(id), code),
             _ => (None, None),

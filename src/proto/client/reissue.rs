@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Level, ReissueCause};
+use crate::proto::jsonrpc::Id;
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::replay::{is_read, ReplayOption};
 use crate::proto::time::Instant;
@@ -88,9 +89,9 @@ impl Client {
         }
     }
 
-    pub(super) fn next_wire_id(&mut self) -> String {
+    pub(super) fn next_wire_id(&mut self) -> Id {
         let id = self.request_id(CallId(self.next_call));
         self.next_call += 1;
-        id
+        Id::String(id)
     }
 }

@@ -4,7 +4,7 @@ use super::{Client, Output, Purpose};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Method};
-use crate::proto::jsonrpc::quote;
+use crate::proto::jsonrpc::{quote, Id};
 use crate::proto::ledger::{notification, request, Entry, Kind};
 use crate::proto::session::State;
 use crate::proto::stream::{Phase, Stream};
@@ -114,7 +114,7 @@ impl Client {
             self.ledger.rename(call, id);
         }
         let Some(entry) = self.ledger.get(call) else { return };
-        let wire_id = entry.wire_id().to_string();
+        let wire_id = entry.wire_id().clone();
         let why = entry.reissue_why.take();
         let body =
             if kind.wants_response() { request(&wire_id, &entry.content) } else { entry.content.clone() };
@@ -265,11 +265,9 @@ impl Client {
     }
 
     /// Tells the server that nobody waits for this request any more.
-    pub(super) fn send_cancelled(&mut self, now: Instant, request_id: &str) {
+    pub(super) fn send_cancelled(&mut self, now: Instant, request_id: &Id) {
         const METHOD: &str = "notifications/cancelled";
-        let mut params = String::from("{\"requestId\":");
-        quote(request_id, &mut params);
-        params.push_str(",\"reason\":");
+        let mut params = format!("{{\"requestId\":{},\"reason\":", request_id.text());
         quote(CANCEL_TEXT, &mut params);
         params.push('}');
         self.send_control(now, METHOD, notification(METHOD, &params));

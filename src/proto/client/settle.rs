@@ -36,7 +36,7 @@ impl Client {
         self.skip_failed(now, call);
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
-        let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().to_string());
+        let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().clone());
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
             self.session.suspect = true;
