@@ -1,30 +1,24 @@
 import type { Deadline } from "./deadline.js";
 import { ServerError, ToolCallFailedError } from "./errors.js";
+import type { CallHeaders, Failure } from "./fetch.js";
+import type { CallInfo, OnGap } from "./options.js";
 import { ignored, longestWait, observed } from "./promise.js";
 import { EventQueue } from "./queue.js";
 import type { Receipt, Timers } from "./receipt.js";
-import type {
-  CallDiagnostics,
-  CallEvent,
-  CallInfo,
-  JsonRpcError,
-  OnGap,
-  ToolCall,
-  ToolCallFailed,
-} from "./types.js";
+import type { CallDiagnostics, CallEvent, ToolCall, ToolCallFailed } from "./types.js";
 
 /** What a call was made with, as far as the wrapper needs it. */
 export interface CallOrigin {
-  readonly id: string;
+  readonly id: string | number;
   readonly method: string;
   readonly tool: string | undefined;
   /** Executing it twice does no harm, as far as the wrapper knows: the caller's word. */
   readonly isSafe: boolean;
   readonly startedAt: number;
   /** The caller's own headers. */
-  readonly headers?: HeadersInit | undefined;
-  /** The caller's signal. */
-  readonly signal?: AbortSignal | undefined;
+  readonly headers?: CallHeaders | undefined;
+  /** The caller's signals. */
+  readonly signals?: readonly AbortSignal[] | undefined;
   /** Told each new cursor. */
   readonly onToken?: ((token: string) => void) | undefined;
   /** What to do about a gap. */
@@ -35,41 +29,44 @@ export interface CallOrigin {
   readonly connectMs?: number | undefined;
 }
 
-/** One call from the wrapper's side: it is told events and exactly one outcome, and `handle` is what the caller has. */
+/** The event of an answer. */
+export type ResultEvent = Extract<CallEvent, { type: "result" }>;
+
+/** Who is told of a call: its events, then exactly one outcome. None of it may throw. */
+export interface CallSink {
+  /**
+   * One event that is no outcome. `message` is the notification that it tells of; one that is to be handled has a
+   * receipt.
+   */
+  event(event: CallEvent, receipt?: Receipt, message?: object): void;
+  /** The server's answer; `message` is the response that brought it, where one did. */
+  answered(event: ResultEvent, message?: object, httpStatus?: number): void;
+  /** A notification was taken, or the handshake is done: there is no event for it. */
+  accepted(): void;
+  /** No answer. */
+  failed(event: ToolCallFailed, failure: Failure): void;
+}
+
+/** One call from the wrapper's side: what was asked, the timers that run for it, and the sink that is told of it. */
 export class CallRecord implements Timers {
   readonly origin: CallOrigin;
-  readonly handle: ToolCall;
-  readonly #queue = new EventQueue();
+  readonly #sink: CallSink;
   readonly #known: Partial<CallDiagnostics> & { events: number; gaps: number; duplicates: number };
-  readonly #cancel: () => void;
+  readonly #tellCore: (reason?: string) => void;
+  readonly #onAbort = () => this.cancel();
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
-  #resolve!: (result: unknown) => void;
-  #reject!: (error: Error) => void;
   #cancelled = false;
   #settled = false;
   #deadline: Deadline | undefined;
   #stopAsking: (() => void) | undefined;
 
-  constructor(origin: CallOrigin, cancel: () => void) {
+  constructor(origin: CallOrigin, sink: CallSink, tellCore: (reason?: string) => void) {
     this.origin = origin;
+    this.#sink = sink;
     this.#known = { events: 0, gaps: 0, duplicates: 0 };
-    this.#cancel = () => {
-      if (this.#settled || this.#cancelled) return;
-      this.#cancelled = true;
-      if (this.#stopAsking === undefined) cancel();
-      else this.#stopAsking();
-    };
-    const result = new Promise<unknown>((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    this.handle = {
-      id: origin.id,
-      result: observed(result),
-      cancel: this.#cancel,
-      [Symbol.asyncIterator]: () => this.#queue[Symbol.asyncIterator](),
-    };
-    ignored(() => origin.signal?.addEventListener("abort", this.#cancel, { once: true }));
+    this.#tellCore = tellCore;
+    for (const signal of origin.signals ?? [])
+      ignored(() => signal.addEventListener("abort", this.#onAbort, { once: true }));
   }
 
   /** The caller has cancelled it. */
@@ -80,6 +77,14 @@ export class CallRecord implements Timers {
   /** It has its outcome. */
   get isSettled(): boolean {
     return this.#settled;
+  }
+
+  /** Ends it as `cancelled`, unless it has its outcome. */
+  cancel(reason?: string): void {
+    if (this.#settled || this.#cancelled) return;
+    this.#cancelled = true;
+    if (this.#stopAsking === undefined) this.#tellCore(reason);
+    else this.#stopAsking();
   }
 
   /** Keeps the second deadline of this call, which ends with it. */
@@ -102,40 +107,26 @@ export class CallRecord implements Timers {
     };
   }
 
-  /** One event that is no outcome. A loop that has begun is a holder of the receipt. */
-  event(event: CallEvent, receipt?: Receipt): void {
+  /** One event that is no outcome. */
+  event(event: CallEvent, receipt?: Receipt, message?: object): void {
     if (this.#settled) return;
     this.#note(event);
-    if (receipt === undefined || !this.#queue.isHeard) {
-      this.#queue.push(event);
-      return;
-    }
-    receipt.share();
-    this.#queue.push(event, () => receipt.done(true));
+    this.#sink.event(event, receipt, message);
   }
 
-  /** The server's result, with its event. */
-  succeed(event: CallEvent, result: unknown): void {
-    this.#resolve(result);
-    this.#settle(event);
+  /** The server's answer. */
+  answer(event: ResultEvent, message?: object, httpStatus?: number): void {
+    if (this.#settle()) this.#sink.answered(event, message, httpStatus);
   }
 
-  /** The server's error, with its event. */
-  refuse(event: CallEvent, error: JsonRpcError, httpStatus: number | undefined): void {
-    this.#reject(new ServerError(error, httpStatus));
-    this.#settle(event);
-  }
-
-  /** A notification was taken, or the handshake is done: there is no event for it. */
+  /** It is done, and there is nothing to tell of it. */
   accept(): void {
-    this.#resolve(undefined);
-    this.#settle();
+    if (this.#settle()) this.#sink.accepted();
   }
 
   /** No answer. */
-  fail(event: ToolCallFailed, cause?: unknown): void {
-    this.#reject(new ToolCallFailedError(event, cause === undefined ? undefined : { cause }));
-    this.#settle(event);
+  fail(event: ToolCallFailed, failure: Failure = {}): void {
+    if (this.#settle()) this.#sink.failed(event, failure);
   }
 
   /** What the wrapper knows of the call, for a failure that the core can't tell of. */
@@ -144,15 +135,16 @@ export class CallRecord implements Timers {
     return { startedAt, endedAt, recent: [], bytes: 0, era: "legacy", attempts: [], ...this.#known };
   }
 
-  /** The promise has its outcome: so has the queue, and then nothing is left behind. */
-  #settle(outcome?: CallEvent): void {
-    if (this.#settled) return;
+  /** Nothing is left behind; false where it had ended before. */
+  #settle(): boolean {
+    if (this.#settled) return false;
     this.#settled = true;
-    if (outcome !== undefined) this.#queue.end(outcome);
     this.#deadline?.clear();
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
-    ignored(() => this.origin.signal?.removeEventListener("abort", this.#cancel));
+    for (const signal of this.origin.signals ?? [])
+      ignored(() => signal.removeEventListener("abort", this.#onAbort));
+    return true;
   }
 
   #note(event: CallEvent): void {
@@ -174,5 +166,57 @@ export class CallRecord implements Timers {
         break;
       default:
     }
+  }
+}
+
+/** The stand-alone caller's side of a call: a queue of events, and a promise of the result. */
+export class Promised implements CallSink {
+  /** Rejects as {@link ToolCall.result} does. */
+  readonly result: Promise<unknown>;
+  readonly #queue = new EventQueue();
+  #resolve!: (result: unknown) => void;
+  #reject!: (error: Error) => void;
+
+  constructor() {
+    const result = new Promise<unknown>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.result = observed(result);
+  }
+
+  /** What the caller has of it. */
+  handle(record: CallRecord): ToolCall {
+    return {
+      id: String(record.origin.id),
+      result: this.result,
+      cancel: () => record.cancel(),
+      [Symbol.asyncIterator]: () => this.#queue[Symbol.asyncIterator](),
+    };
+  }
+
+  /** A loop that has begun is a holder of the receipt. */
+  event(event: CallEvent, receipt?: Receipt): void {
+    if (receipt === undefined || !this.#queue.isHeard) {
+      this.#queue.push(event);
+      return;
+    }
+    receipt.share();
+    this.#queue.push(event, () => receipt.done(true));
+  }
+
+  answered(event: ResultEvent, _message?: object, httpStatus?: number): void {
+    if ("error" in event) this.#reject(new ServerError(event.error, httpStatus));
+    else this.#resolve(event.result);
+    this.#queue.end(event);
+  }
+
+  accepted(): void {
+    this.#resolve(undefined);
+  }
+
+  failed(event: ToolCallFailed, { thrown }: Failure): void {
+    this.#reject(new ToolCallFailedError(event, thrown === undefined ? undefined : { cause: thrown }));
+    this.#queue.end(event);
   }
 }

@@ -1,9 +1,12 @@
+import { type Credentials, fetchOfProvider, type ReadProvider, smallProviders } from "./auth.js";
+import { plainErrors } from "./brands.js";
 import type { CallSpec, CoreConfig } from "./driver.js";
 import { ConfigError, textOf } from "./errors.js";
 import { Log } from "./log.js";
+import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "./options.js";
 import { longestWait } from "./promise.js";
+import { reconnection } from "./reconnection.js";
 import { baseUrl, isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "./runtime.js";
-import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "./types.js";
 import { VERSION } from "./version.js";
 
 /** The options of a session, checked for kind; the core checks the numbers. */
@@ -12,7 +15,9 @@ export interface Settings {
   core(): CoreConfig;
   /** `timeouts.callMs`, where it is a function of the tool's name. */
   callMs: ((tool: string) => number) | undefined;
-  /** The longest wait for the module and for `headers()`. */
+  /** `timeouts.callMs` was given. */
+  hasCallMs: boolean;
+  /** The longest wait for the module, for `headers()` and for a provider of credentials. */
   handshakeMs: number;
   /** The longest wait for what `onEvent` gives. */
   handlerMs: number;
@@ -26,6 +31,12 @@ export interface Settings {
   callKey: ConnectOptions["callKey"];
   onGap: OnGap;
   isGap: ConnectOptions["isGap"];
+  scheduler: ConnectOptions["reconnectionScheduler"];
+  credentials: Credentials | undefined;
+  /** The fetch that a provider of credentials is given. */
+  providerFetch: FetchLike;
+  /** What `fetch` is told of redirects, where the user said so; else it is the core's business. */
+  redirect: "follow" | "error" | "manual" | undefined;
   log: Log;
 }
 
@@ -60,6 +71,14 @@ const known = [
   "terminateSessionOnClose",
   "diagnostics",
   "logger",
+  "listen",
+  "authProvider",
+  "redirectPolicy",
+  "reconnectionOptions",
+  "reconnectionScheduler",
+  "onInsufficientScope",
+  "maxStepUpRetries",
+  "skipIssuerMetadataValidation",
   "clientInfo",
   "capabilities",
   "onRequest",
@@ -67,14 +86,26 @@ const known = [
   "onUnknown",
 ] as const;
 
-/** Reads the address and the options of a session. Throws {@link ConfigError} for what can't be honoured. */
-export function readSettings(url: string | URL, given: ConnectOptions = {}): Settings {
+/**
+ * Reads the address and the options of a session. Throws {@link ConfigError} for what can't be honoured. `readProvider`
+ * may know more kinds of provider than the small one.
+ */
+export function readSettings(
+  url: string | URL,
+  given: ConnectOptions = {},
+  readProvider: ReadProvider = smallProviders(() => plainErrors.unauthorized()),
+): Settings {
   const options = group("options", given, known) as ConnectOptions;
   const { handlerMs = 30_000, ...counted } = numbers(options);
-  // The core has no part in it: it can't tell a handler from a loop, whose time is not limited.
+  const { url: address } = endpoint(url);
+  const { authProvider } = options;
+  const credentials =
+    authProvider === undefined ? undefined : readProvider(authProvider, new URL(address), options);
+  // The core has no part in handlerMs: it can't tell a handler from a loop, whose time is not limited.
   const core = {
-    ...{ ...endpoint(url), ...identity(options), ...counted, handlerMs: longestWait },
+    ...{ url: address, ...reconnection(options), ...identity(options), ...counted, handlerMs: longestWait },
     ...choices(options),
+    ...(credentials === undefined ? {} : { auth: true, maxStepUps: credentials.maxStepUps }),
   };
   const callMs = options.timeouts?.callMs;
   return {
@@ -86,6 +117,7 @@ export function readSettings(url: string | URL, given: ConnectOptions = {}): Set
       crossOrigin: isCrossOrigin(core.url),
     }),
     callMs: typeof callMs === "function" ? callMs : undefined,
+    hasCallMs: callMs !== undefined,
     handshakeMs: core.handshakeMs ?? Math.min(30_000, core.deadlineMs ?? 30_000),
     handlerMs,
     fetch: usableFetch(options.fetch),
@@ -98,6 +130,14 @@ export function readSettings(url: string | URL, given: ConnectOptions = {}): Set
     callKey: callable("callKey", options.callKey),
     onGap: core.onGap ?? "continue",
     isGap: callable("isGap", options.isGap),
+    scheduler: callable("reconnectionScheduler", options.reconnectionScheduler),
+    credentials,
+    providerFetch: fetchOfProvider(
+      options.fetch,
+      options.requestInit ?? {},
+      options.redirectPolicy === "follow",
+    ),
+    redirect: redirects(options),
     log: new Log(object("logger", options.logger)),
   };
 }
@@ -261,8 +301,21 @@ function choices(options: ConnectOptions) {
     era: oneOf("era", options.era ?? "auto", ["auto", "legacy", "resumable"]),
     full: oneOf("diagnostics", options.diagnostics ?? "redacted", ["redacted", "full"]) === "full",
     terminate,
+    ...(listens(options) ? { listen: true } : {}),
     ...(protocolVersions === undefined ? {} : { protocolVersions: [...protocolVersions] }),
   };
+}
+
+/** Whether to open the stream for what belongs to no call: only where somebody would hear it. */
+function listens({ listen = "auto", onEvent, onRequest }: ConnectOptions): boolean {
+  const wish = typeof listen === "boolean" ? listen : oneOf("listen", listen, ["auto"]);
+  return wish === "auto" ? onEvent !== undefined || onRequest !== undefined : wish;
+}
+
+function redirects({ redirectPolicy, requestInit }: ConnectOptions): Settings["redirect"] {
+  const { redirect } = requestInit ?? {};
+  if (redirect === "error" || redirect === "manual") return redirect;
+  return redirectPolicy === "follow" ? "follow" : undefined;
 }
 
 function oneOf<const T extends string>(option: string, value: unknown, values: readonly T[]): T {

@@ -1,13 +1,12 @@
 import { readSettings } from "./config.js";
-import type { CreateCore } from "./driver.js";
-import { Instances, type LoadModule } from "./instance.js";
+import type { Instances } from "./instance.js";
+import type { ConnectOptions } from "./options.js";
 import { observed } from "./promise.js";
 import { StandAloneSession } from "./session.js";
-import type { Connect, ConnectOptions, Session } from "./types.js";
+import type { Connect, Session } from "./types.js";
 
-/** The `connect` of an entry point, from its way to the module. Nothing is loaded before the first call. */
-export function connector(load: LoadModule, create: CreateCore): Connect {
-  const instances = new Instances(load, create);
+/** The `connect` of an entry point, whose instances these are. Nothing is loaded before the first call. */
+export function connector(instances: Instances): Connect {
   return (url, options) => observed(open(instances, url, options));
 }
 

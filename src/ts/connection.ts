@@ -1,8 +1,16 @@
-import { CallRecord } from "./call.js";
+import { Renewals } from "./auth.js";
+import { CallRecord, type CallSink, Promised, type ResultEvent } from "./call.js";
 import { connectMsOf, type Settings } from "./config.js";
 import { Deadline } from "./deadline.js";
-import type { CoreConfig, EventOutput, ReadyOutput, SettleOutput, TokenOutput } from "./driver.js";
-import { emit } from "./emit.js";
+import type {
+  AuthorizeOutput,
+  CoreConfig,
+  EventOutput,
+  FailureOutput,
+  ReadyOutput,
+  SettleOutput,
+  TokenOutput,
+} from "./driver.js";
 import { ConfigError } from "./errors.js";
 import {
   callEvent,
@@ -13,15 +21,17 @@ import {
   sessionEvent,
   type Why,
 } from "./events.js";
-import type { Cause } from "./fetch.js";
+import type { CallHeaders, Failure } from "./fetch.js";
 import { GapJudge } from "./gaps.js";
 import type { Instance } from "./instance.js";
 import { Link, type Listener, type Told } from "./link.js";
 import { noMetrics, type Uncounted } from "./metrics.js";
+import type { CallInfo, OnGap } from "./options.js";
 import { Receipt } from "./receipt.js";
-import { ServerRequests } from "./requests.js";
+import { Waits } from "./reconnection.js";
+import type { RequestTaker } from "./requests.js";
 import { decide, type Prepared } from "./spec.js";
-import type { CallEvent, CallInfo, Era, Metrics, OnGap, ToolCall, ToolCallFailed } from "./types.js";
+import type { CallEvent, Era, Metrics, SessionEvent, ToolCallFailed } from "./types.js";
 import type { Unknowns } from "./unknown.js";
 
 /** What the handshake told of the server. */
@@ -34,14 +44,20 @@ export interface SessionInfo {
 }
 
 /** What is needed to go on with a session on another instance. */
-export type Known = Pick<CoreConfig, "sessionId" | "protocolVersion" | "greeting">;
+export type Known = Pick<CoreConfig, "sessionId" | "protocolVersion" | "greeting" | "hello">;
 
-/** What a connection has of its session, and whom it tells. */
+/** What a connection has of its session, and whom it tells: landfall's own session, or the Client of an SDK. */
 export interface Owner {
   readonly settings: Settings;
   readonly clock: () => number;
   readonly unknowns: Unknowns;
   readonly uncounted: Uncounted;
+  /** Takes what the server asks, and answers by `answer`. */
+  requests(answer: (body: string) => void): RequestTaker;
+  /** Told a message of the server's that belongs to no call, before its event. */
+  heard(message: object): void;
+  /** Told every event in order. Who is to handle the message of one shares its receipt. */
+  emit(event: CallEvent | SessionEvent, receipt?: Receipt): void;
   /** The session stands, for the first time or again. */
   ready(info: SessionInfo, known: Known | undefined): void;
   /** The instance was lost before the session stood. */
@@ -68,8 +84,10 @@ export class Connection implements Listener {
   readonly #config: CoreConfig;
   readonly #link: Link;
   readonly #records = new Map<number, CallRecord>();
-  readonly #requests: ServerRequests;
+  readonly #requests: RequestTaker;
   readonly #gaps: GapJudge;
+  readonly #waits: Waits;
+  readonly #renewals: Renewals;
   readonly #end: Promise<void>;
   #ended!: () => void;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
@@ -90,12 +108,20 @@ export class Connection implements Listener {
     this.#end = new Promise((resolve) => {
       this.#ended = resolve;
     });
-    this.#requests = new ServerRequests(settings, (body) =>
-      this.#link.run((core, handle, now) => core.answer(handle, now, body)),
+    this.#requests = owner.requests((body) => this.answer(body));
+    this.#waits = new Waits(settings, (call) =>
+      this.#link.run((core, handle, now) => core.reconnect(handle, now, call)),
+    );
+    this.#renewals = new Renewals(settings, (ok) =>
+      this.#link.run((core, handle, now) => core.authorized(handle, now, ok)),
     );
     this.#link = new Link(instance, { settings, config: this.#config, clock }, this);
     this.#link.run((core, handle, now) => core.connect(handle, now));
-    this.ready = this.#register(handshake, { method: "initialize" }).handle.result;
+    const greeting = new Promised();
+    // A Client's handshake is calls like others.
+    if (this.#config.carry === true) greeting.accepted();
+    else this.#register(handshake, { method: "initialize" }, greeting);
+    this.ready = greeting.result;
   }
 
   /** It takes no more calls: closed, lost, or the handshake failed. */
@@ -104,24 +130,40 @@ export class Connection implements Listener {
   }
 
   /** Makes a call. Throws {@link ConfigError} where the core refuses its clocks, or `replay` or `callKey` fail. */
-  call(prepared: Prepared): ToolCall {
+  call(prepared: Prepared, sink: CallSink): CallRecord {
     const nextId = () =>
-      this.#link.ask((core, handle) => core.request_id(handle, core.next_call(handle))) ?? "";
+      prepared.id ?? this.#link.ask((core, handle) => core.request_id(handle, core.next_call(handle))) ?? "";
     const spec = decide(prepared, this.#settings, nextId);
     const made = this.#link.ask((core, handle, now) => core.call(handle, now, spec));
     if (typeof made === "object") throw new ConfigError(made.option, made.message);
     const connectMs = connectMsOf(this.#config, spec);
-    const record = this.#register(made, { ...prepared, ...spec, connectMs });
+    const record = this.#register(made, { ...spec, ...prepared, connectMs }, sink);
     this.#link.run((core, handle, now) => core.drain(handle, now));
-    return record.handle;
+    return record;
   }
 
-  /** Sends a notification; resolves when the server took it. */
-  notify(method: string, params: string): Promise<void> {
+  /** Sends a notification, which is accepted when the server took it. */
+  notify(method: string, params: string, sink: CallSink): void {
     const made = this.#link.ask((core, handle, now) => core.notify(handle, now, method, params));
-    const record = this.#register(made, { method });
+    this.#register(made, { method }, sink);
     this.#link.run((core, handle, now) => core.drain(handle, now));
-    return record.handle.result;
+  }
+
+  /** Answers a request of the server's. */
+  answer(body: string): void {
+    this.#link.run((core, handle, now) => core.answer(handle, now, body));
+  }
+
+  /** Ends the server's session, and nothing else. */
+  terminate(sink: CallSink): void {
+    const made = this.#link.ask((core, handle, now) => core.terminate(handle, now));
+    this.#register(made, { method: "DELETE" }, sink);
+    this.#link.run((core, handle, now) => core.drain(handle, now));
+  }
+
+  /** The protocol version of later legacy messages. */
+  setVersion(version: string): void {
+    this.#link.ask((core, handle) => core.set_version(handle, version));
   }
 
   /** What the core has counted, since the beginning or the last reset. After the end, what it had counted then. */
@@ -140,7 +182,7 @@ export class Connection implements Listener {
     return this.#end;
   }
 
-  headersOf(call: number): HeadersInit | undefined {
+  headersOf(call: number): CallHeaders | undefined {
     return this.#records.get(call)?.origin.headers;
   }
 
@@ -150,26 +192,29 @@ export class Connection implements Listener {
     else if (output.out === "token") this.#token(output);
     else if (output.out === "request") this.#request(message, rawId);
     else if (output.out === "ready") this.#stands(output, message);
+    else if (output.out === "authorize") this.#authorize(output);
+    else if (output.out === "schedule") this.#waits.begin(output.call, output.waitMs, output.attempt);
     else if (output.out === "lost") this.#lost(output.text);
     else this.#finish(closed);
   }
 
-  #register(call: number | undefined, from: Origin): CallRecord {
-    const id =
+  #register(call: number | undefined, from: Origin, sink: CallSink): CallRecord {
+    const named =
       call === undefined ? undefined : this.#link.ask((core, handle) => core.request_id(handle, call));
+    const id = from.id ?? named;
     // A call that trapped the core has no number: it is kept for the outcome that the loss is about to give it.
     this.#strays += 1;
     const key = call ?? -this.#strays;
     const requestId = id ?? `lost-${this.#strays}`;
     const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
-    const { method, tool, signal, headers, onToken, onGap, connectMs, about } = from;
+    const { method, tool, signals, headers, onToken, onGap, connectMs, about } = from;
     const origin = {
       ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
-      ...{ signal, headers, onToken, onGap, connectMs },
+      ...{ signals, headers, onToken, onGap, connectMs },
       info: about && { ...about, requestId },
     };
-    const record = new CallRecord(origin, () =>
-      this.#link.run((core, handle, now) => core.cancel(handle, now, key)),
+    const record = new CallRecord(origin, sink, (reason) =>
+      this.#link.run((core, handle, now) => core.cancel(handle, now, key, reason)),
     );
     this.#records.set(key, record);
     if (call !== undefined) this.#guard(call, record);
@@ -188,11 +233,11 @@ export class Connection implements Listener {
   #expire(call: number, record: CallRecord, deadlineMs: number): void {
     this.#records.delete(call);
     const message = `no outcome within deadlineMs (${deadlineMs} ms), not even from landfall's core`;
-    const cause = this.#link.takeCause(call);
-    this.#fail(record, { reason: "deadline_exceeded", outcome: "unknown", message }, cause);
+    const failure = this.#link.takeFailure(call);
+    this.#fail(record, { reason: "deadline_exceeded", outcome: "unknown", message }, failure);
     this.#link.abortCall(call);
     this.#link.run((core, handle, now) => core.cancel(handle, now, call));
-    if (call === handshake) {
+    if (this.#isHandshake(call)) {
       this.#finish({
         reason: "deadline_exceeded",
         outcome: "not_sent",
@@ -217,7 +262,8 @@ export class Connection implements Listener {
       this.#requests.hear(message);
     }
     if (output.call === undefined) {
-      emit(this.#settings, sessionEvent(output, message));
+      if (isMessage) this.#owner.heard(message as object);
+      this.#owner.emit(sessionEvent(output, message));
       return;
     }
     const record = this.#records.get(output.call);
@@ -228,8 +274,8 @@ export class Connection implements Listener {
     const event = callEvent(output, record.origin.id, message);
     const receipt =
       output.key === undefined ? undefined : new Receipt(record, (ok) => this.#report(output, ok));
-    record.event(event, receipt);
-    emit(this.#settings, event, receipt);
+    record.event(event, receipt, isMessage ? (message as object) : undefined);
+    this.#owner.emit(event, receipt);
     receipt?.done(true);
   }
 
@@ -248,7 +294,7 @@ export class Connection implements Listener {
 
   #tell(record: CallRecord, event: CallEvent): void {
     record.event(event);
-    emit(this.#settings, event);
+    this.#owner.emit(event);
   }
 
   /** The application found a gap. The core deals with it, unless the answer came in the same bytes. */
@@ -271,6 +317,11 @@ export class Connection implements Listener {
     }
   }
 
+  #authorize({ call, why }: AuthorizeOutput): void {
+    const { refusal } = this.#link.failureOf(call);
+    this.#renewals.begin(refusal ?? new Response(null, { status: 401 }), why);
+  }
+
   /** The engine could not parse what the core had found well-formed. */
   #unparsed(): void {
     this.#settings.log.write("error", "a message is nested too deep to be parsed, and is left out");
@@ -282,21 +333,38 @@ export class Connection implements Listener {
     const session = sessionId === undefined ? {} : { sessionId };
     const known = isObject(message) && { protocolVersion, greeting: JSON.stringify(message), ...session };
     this.#owner.ready(infoOf(output, message), known || undefined);
+    if (this.#config.carry === true) return;
     this.#records.get(handshake)?.accept();
     this.#records.delete(handshake);
+  }
+
+  #isHandshake(call: number): boolean {
+    return call === handshake && this.#config.carry !== true;
   }
 
   #settle(output: SettleOutput, message: unknown): void {
     const record = this.#records.get(output.call);
     if (record === undefined) return;
     this.#records.delete(output.call);
-    const cause = this.#link.takeCause(output.call);
+    this.#waits.end(output.call);
+    const failure = this.#link.takeFailure(output.call);
     this.#skip(output.call, record, output.at);
     if (output.type === "accepted") record.accept();
     else if (output.type === "tool_call_failed")
-      this.#failed(record, failureOf(output, record.origin.id), cause);
+      this.#failed(record, failureOf(output, record.origin.id), this.#backgroundOf(output, failure));
     else this.#answered(record, output, message);
-    if (output.call === handshake) this.#handshakeFailed(output);
+    if (this.#isHandshake(output.call)) this.#handshakeFailed(output);
+  }
+
+  /** What is known of a failure: a call that waited for new credentials failed by what the provider threw. */
+  #backgroundOf({ reason, httpStatus, body }: FailureOutput, failure: Failure): Failure {
+    const isRefused = reason === "unauthorized" || reason === "forbidden";
+    return {
+      ...failure,
+      ...(isRefused ? this.#renewals.failure : {}),
+      ...(httpStatus === undefined ? {} : { status: httpStatus }),
+      ...(body === undefined ? {} : { body }),
+    };
   }
 
   /** A handshake that failed ends it all, once what came with it has been told. */
@@ -313,20 +381,13 @@ export class Connection implements Listener {
       this.#fail(record, { reason: "malformed_response", outcome: "unknown", message: text });
       return;
     }
-    if (!("error" in message)) {
-      this.#succeed(record, output.at, message.result);
-      return;
-    }
-    const error = jsonRpcError(message.error);
-    const event = { type: "result", at: output.at, requestId: record.origin.id, error } as const;
-    record.refuse(event, error, output.httpStatus);
-    emit(this.#settings, event);
-  }
-
-  #succeed(record: CallRecord, at: number, result: unknown): void {
-    const event = { type: "result", at, requestId: record.origin.id, result } as const;
-    record.succeed(event, result);
-    emit(this.#settings, event);
+    const whose = { type: "result", at: output.at, requestId: record.origin.id } as const;
+    const event: ResultEvent =
+      "error" in message
+        ? { ...whose, error: jsonRpcError(message.error) }
+        : { ...whose, result: message.result };
+    record.answer(event, message, output.httpStatus);
+    this.#owner.emit(event);
   }
 
   #lost(text: string): void {
@@ -344,24 +405,26 @@ export class Connection implements Listener {
     this.#metrics = this.#link.ask((core, handle, now) => core.metrics(handle, now, false)) ?? this.#metrics;
     this.#link.destroy();
     this.#requests.abortAll();
+    this.#waits.endAll();
+    this.#renewals.stop();
     const pending = [...this.#records.values()];
     this.#records.clear();
     for (const record of pending) this.#fail(record, why);
     this.#ended();
   }
 
-  #fail(record: CallRecord, why: Why, cause?: Cause): void {
-    this.#failed(record, ownFailure(record, this.#owner.clock(), why), cause);
+  #fail(record: CallRecord, why: Why, failure?: Failure): void {
+    this.#failed(record, ownFailure(record, this.#owner.clock(), why), failure);
   }
 
   /** A call failed. What became of it the application may know, where nobody else does. */
-  #failed(record: CallRecord, failed: ToolCallFailed, cause?: Cause): void {
+  #failed(record: CallRecord, failed: ToolCallFailed, failure: Failure = {}): void {
     const { info, connectMs } = record.origin;
     const isWanted = failed.reason === "cancelled" || failed.reason === "closed";
-    const event = isWanted ? failed : explained(failed, cause);
+    const event = isWanted ? failed : explained(failed, failure);
     const tell = () => {
-      record.fail(event, isWanted ? undefined : cause?.thrown);
-      emit(this.#settings, event);
+      record.fail(event, isWanted ? {} : failure);
+      this.#owner.emit(event);
     };
     const isUnknown = event.outcome === "unknown" && !isWanted;
     if (!isUnknown || record.isCancelled || info === undefined || connectMs === undefined) {
@@ -369,8 +432,14 @@ export class Connection implements Listener {
       return;
     }
     const stop = this.#owner.unknowns.ask(info, 3 * connectMs, (result) => {
-      if (result === undefined) tell();
-      else this.#succeed(record, this.#owner.clock(), result);
+      if (result === undefined) {
+        tell();
+        return;
+      }
+      const { id: requestId } = record.origin;
+      const known: ResultEvent = { type: "result", at: this.#owner.clock(), requestId, result };
+      record.answer(known);
+      this.#owner.emit(known);
     });
     if (stop === undefined) tell();
     else record.ask(stop);
@@ -383,9 +452,10 @@ interface Origin {
   tool?: string;
   idempotent?: boolean;
   replay?: boolean;
+  id?: string | number;
   about?: Omit<CallInfo, "requestId">;
-  signal?: AbortSignal | undefined;
-  headers?: HeadersInit | undefined;
+  signals?: AbortSignal[];
+  headers?: CallHeaders | undefined;
   onToken?: ((token: string) => void) | undefined;
   onGap?: OnGap;
   connectMs?: number;

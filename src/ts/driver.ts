@@ -1,17 +1,21 @@
 // The boundary with the driver in Rust. `now` is always epoch milliseconds from a clock that never goes back.
 // Exports report failures as values: whatever is thrown out of one means that the instance is lost.
 
-import type { CallDiagnostics, Era, FailureReason, Metrics, OnGap, Outcome } from "./types.js";
+import type { OnGap } from "./options.js";
+import type { CallDiagnostics, Era, FailureReason, Metrics, Outcome } from "./types.js";
 
 /** What the driver asks of the wrapper, one object per handle. None of it may throw. */
 export interface Host {
   /** Starts one HTTP request, in a microtask of its own. `call` is the call it is for, where it is for one. */
-  open(exchange: number, url: string, init: RequestInit, call?: number): Promise<Response>;
+  open(exchange: number, url: string, init: RequestInit, call?: number): Promise<Head>;
   /** Asks for one `poll`, later. */
   schedule(): void;
   /** The text of a panic, just before the trap. */
   panicked(text: string): void;
 }
+
+/** What the driver reads of a Response. */
+export type Head = Pick<Response, "status" | "headers"> & Partial<Pick<Response, "redirected" | "url">>;
 
 /** The configuration of one handle; what is absent has its default. */
 export interface CoreConfig {

@@ -1,5 +1,7 @@
 import type { CallDiagnostics, FailureReason, JsonRpcError, Outcome, ToolCallFailed } from "./types.js";
 
+const failedMark = Symbol.for("landfall.ToolCallFailedError");
+
 /**
  * A call that ended without an answer. Carries the fields of `event` as its own. Its `cause`, where there is one, is
  * what was thrown.
@@ -19,17 +21,39 @@ export class ToolCallFailedError extends Error {
   /** Made by landfall, from the event that ended a call. */
   constructor(event: ToolCallFailed, options?: ErrorOptions) {
     super(event.message, options);
-    nameOf(this, "ToolCallFailedError");
-    Object.defineProperty(this, "event", { value: event });
     this.reason = event.reason;
     this.outcome = event.outcome;
     this.retrySafe = event.retrySafe;
     this.requestId = event.requestId;
     this.method = event.method;
-    if (event.tool !== undefined) this.tool = event.tool;
-    if (event.taskId !== undefined) this.taskId = event.taskId;
     this.diagnostics = event.diagnostics;
+    describeFailure(this, event);
   }
+}
+
+// Also of another copy of landfall, and of errors that are an SDK's as well; a class made of this one asks for itself.
+Object.defineProperty(ToolCallFailedError, Symbol.hasInstance, {
+  value(this: object, value: unknown) {
+    const isMarked = typeof value === "object" && value !== null && failedMark in value;
+    return (
+      (isMarked && this === ToolCallFailedError) ||
+      Function.prototype[Symbol.hasInstance].call(this as never, value)
+    );
+  },
+});
+
+/** Gives an error all that a {@link ToolCallFailedError} has. */
+export function describeFailure<T extends Error>(error: T, event: ToolCallFailed): T {
+  nameOf(error, "ToolCallFailedError");
+  Object.defineProperty(error, "event", { value: event });
+  Object.defineProperty(error, failedMark, { value: true });
+  const { reason, outcome, retrySafe, requestId, method, tool, taskId, diagnostics } = event;
+  return Object.assign(error, {
+    ...{ message: event.message, reason, outcome, retrySafe, requestId, method },
+    ...(tool === undefined ? {} : { tool }),
+    ...(taskId === undefined ? {} : { taskId }),
+    diagnostics,
+  });
 }
 
 /** The server's own JSON-RPC error: an answer. Its message is the server's. */

@@ -1,6 +1,6 @@
 import type { CallRecord } from "./call.js";
 import type { EventOutput, FailureOutput } from "./driver.js";
-import type { Cause } from "./fetch.js";
+import type { Failure } from "./fetch.js";
 import type {
   CallEvent,
   FailureReason,
@@ -19,7 +19,7 @@ export interface Why {
 }
 
 /** The public event of a call. A malformed progress is what it is, a message. */
-export function callEvent(output: EventOutput, requestId: string, message: unknown): CallEvent {
+export function callEvent(output: EventOutput, requestId: string | number, message: unknown): CallEvent {
   const { at, type } = output;
   // The two that come by the thousand are written out: taking members away from an object is slow.
   if (type === "progress") return progressEvent(at, requestId, message as JsonRpcNotification);
@@ -28,7 +28,7 @@ export function callEvent(output: EventOutput, requestId: string, message: unkno
   return { ...fields, requestId } as CallEvent;
 }
 
-function progressEvent(at: number, requestId: string, notification: JsonRpcNotification): CallEvent {
+function progressEvent(at: number, requestId: string | number, notification: JsonRpcNotification): CallEvent {
   const { progress, total, message } = notification.params ?? {};
   if (typeof progress !== "number") return { at, type: "message", requestId, message: notification };
   return {
@@ -48,8 +48,8 @@ export function sessionEvent(output: EventOutput, message: unknown): SessionEven
 }
 
 /** The public event of a call that the core saw fail. */
-export function failureOf(output: FailureOutput, requestId: string): ToolCallFailed {
-  const { out: _out, call: _call, text, ...fields } = output;
+export function failureOf(output: FailureOutput, requestId: string | number): ToolCallFailed {
+  const { out: _out, call: _call, httpStatus: _status, body: _body, text, ...fields } = output;
   return { ...fields, requestId, message: text };
 }
 
@@ -71,8 +71,7 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
 }
 
 /** The same failure; where the headers are why nothing was sent, the message says so: the core may only know that it waited. */
-export function explained(event: ToolCallFailed, cause: Cause | undefined): ToolCallFailed {
-  const text = cause?.unsendable;
+export function explained(event: ToolCallFailed, { unsendable: text }: Failure): ToolCallFailed {
   if (text === undefined || event.message.includes(text)) return event;
   return { ...event, message: `${event.message}: ${text}` };
 }

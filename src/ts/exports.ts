@@ -1,28 +1,37 @@
-// What every entry point exports besides its `connect`.
+// What every entry point exports besides its `connect` and its transport.
+
 export { ConfigError, ServerError, ToolCallFailedError } from "./errors.js";
+export type {
+  AuthProvider,
+  CallInfo,
+  CallOptions,
+  ConnectOptions,
+  FetchLike,
+  Json,
+  OnGap,
+  Replay,
+  SendOptions,
+  State,
+  Timeouts,
+  TransportOptions,
+} from "./options.js";
+export { type SdkRequestOptions, sdkRequestOptions } from "./sdk-options.js";
 export type {
   Attempt,
   CallDiagnostics,
   CallEvent,
-  CallInfo,
-  CallOptions,
   Connect,
-  ConnectOptions,
   DropCause,
   Era,
   FailureReason,
-  FetchLike,
   Histogram,
   JsonRpcError,
   JsonRpcNotification,
   Level,
   Metrics,
-  OnGap,
   Outcome,
-  Replay,
   Session,
   SessionEvent,
-  Timeouts,
   ToolCall,
   ToolCallFailed,
 } from "./types.js";

@@ -1,5 +1,6 @@
 import { BodyPump, type BodySink, cancel } from "./body.js";
 import type { Settings } from "./config.js";
+import type { Head } from "./driver.js";
 import { textOf } from "./errors.js";
 import { observed, within } from "./promise.js";
 
@@ -10,12 +11,27 @@ export interface ExchangeSink {
   fail(exchange: number, message: string, code: string): void;
 }
 
-/** What an exchange of a call failed with. */
-export interface Cause {
+/** What is known of a failure beside its event. */
+export interface Failure {
   /** What was thrown, as it is. */
-  thrown: unknown;
+  thrown?: unknown;
   /** What is wrong with the headers, where they are why nothing was sent. */
   unsendable?: string;
+  /** The provider of credentials threw it. */
+  byProvider?: boolean;
+  /** The last response of the call, where it was a refusal. */
+  refusal?: Response;
+  /** The status and the text of a refusal. */
+  status?: number;
+  body?: string;
+}
+
+/** The headers of one call. */
+export interface CallHeaders {
+  /** The caller's own; reserved names are left out. */
+  given?: HeadersInit | undefined;
+  /** `Mcp-Param-*`, above all others. */
+  params?: Readonly<Record<string, string>> | undefined;
 }
 
 interface Exchange {
@@ -27,7 +43,10 @@ interface Exchange {
 // Told like a code of the runtime's: no byte of the request has left.
 const notSent = "LANDFALL_NOT_SENT";
 
-type FetchSettings = Pick<Settings, "fetch" | "requestInit" | "headers" | "handshakeMs" | "log">;
+type FetchSettings = Pick<
+  Settings,
+  "fetch" | "requestInit" | "headers" | "handshakeMs" | "log" | "credentials" | "redirect"
+>;
 
 /**
  * The HTTP exchanges of one handle: each with an AbortController of its own, so that they can all be ended from here,
@@ -38,7 +57,7 @@ export class Exchanges {
   readonly #sink: ExchangeSink;
   readonly #open = new Map<number, Exchange>();
   readonly #warned = new Set<string>();
-  readonly #causes = new Map<number, Cause>();
+  readonly #failures = new Map<number, Failure>();
   #muted = false;
 
   constructor(settings: FetchSettings, sink: ExchangeSink) {
@@ -55,9 +74,9 @@ export class Exchanges {
     exchange: number,
     url: string,
     init: RequestInit,
-    callHeaders: () => HeadersInit | undefined,
+    callHeaders: () => CallHeaders | undefined,
     call?: number,
-  ): Promise<Response> {
+  ): Promise<Head> {
     const entry: Exchange = { controller: new AbortController(), call };
     this.#open.set(exchange, entry);
     const { signal } = entry.controller;
@@ -76,9 +95,9 @@ export class Exchanges {
               cancel(body);
               return;
             }
+            if (call !== undefined) this.#hear(call, response);
             entry.pump = new BodyPump(body, this.#bodySink(exchange, call));
-            if (call !== undefined) this.#causes.delete(call);
-            resolve(response);
+            resolve(this.#head(response));
           })
           .catch((thrown) => {
             this.#forget(exchange, entry);
@@ -106,11 +125,16 @@ export class Exchanges {
     entry.controller.abort(new DOMException("landfall ended this exchange", "AbortError"));
   }
 
-  /** What `fetch`, `headers()` or the body threw in the last exchange of a call, which has ended now. */
-  takeCause(call: number): Cause | undefined {
-    const cause = this.#causes.get(call);
-    this.#causes.delete(call);
-    return cause;
+  /** What `fetch`, `headers()` or the body threw in the last exchange of a call, or what refused it. */
+  failureOf(call: number): Failure {
+    return this.#failures.get(call) ?? {};
+  }
+
+  /** The same of a call that has ended now. */
+  takeFailure(call: number): Failure {
+    const failure = this.failureOf(call);
+    this.#failures.delete(call);
+    return failure;
   }
 
   /** Ends those of one call. */
@@ -132,40 +156,58 @@ export class Exchanges {
   async #send(
     url: string,
     init: RequestInit,
-    callHeaders: HeadersInit | undefined,
+    callHeaders: CallHeaders | undefined,
     signal: AbortSignal,
   ): Promise<Response> {
+    const { requestInit, redirect } = this.#settings;
     const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
       throw thrown instanceof Unsendable ? thrown : new Unsendable(textOf(thrown), thrown);
     });
     signal.throwIfAborted();
     // Read now, for it may be replaced at any time, and called bare: with a receiver it is an "Illegal invocation".
     const send = this.#settings.fetch ?? globalThis.fetch;
-    const response = await send(url, { ...this.#settings.requestInit, ...init, headers, signal });
+    const ours = redirect === undefined ? init : { ...init, redirect };
+    const response = await send(url, { ...requestInit, ...ours, headers, signal });
     if (typeof response?.status !== "number" || typeof response.headers?.get !== "function") {
       throw new TypeError("the option fetch gave something that is no Response");
     }
     return response;
   }
 
-  /** The core's headers above those of the call, above those of the session, above `requestInit`'s. */
+  /**
+   * The core's headers above those of the call, above those of the session, above `requestInit`'s; the provider's token
+   * above any other.
+   */
   async #headers(
     own: HeadersInit | undefined,
-    callHeaders: HeadersInit | undefined,
+    callHeaders: CallHeaders | undefined,
     signal: AbortSignal,
   ): Promise<Headers> {
-    const { requestInit, headers: given } = this.#settings;
-    const asked = typeof given === "function" ? await this.#asked(given, signal) : given;
+    const { requestInit, headers: given, credentials } = this.#settings;
+    const usable = (headers: HeadersInit | undefined) => new Headers(headers ?? undefined);
+    const asked = typeof given === "function" ? await this.#asked("headers()", given, usable, signal) : given;
     const merged = new Headers();
-    for (const layer of [requestInit.headers, asked, callHeaders]) {
+    for (const layer of [requestInit.headers, asked, callHeaders?.given]) {
       if (layer !== undefined && layer !== null) this.#merge(merged, new Headers(layer));
+    }
+    for (const [name, value] of Object.entries(callHeaders?.params ?? {})) merged.set(name, value);
+    if (credentials !== undefined) {
+      const bearer = (token: string | undefined) => {
+        if (token) merged.set("authorization", `Bearer ${token}`);
+      };
+      await this.#asked("authProvider.token()", () => credentials.token(), bearer, signal);
     }
     for (const [name, value] of new Headers(own)) merged.set(name, value);
     return merged;
   }
 
-  /** What `headers()` gives; where it gives none that can be used, the error says that it was asked. */
-  async #asked(ask: () => HeadersInit | Promise<HeadersInit>, signal: AbortSignal): Promise<Headers> {
+  /** What a function of the user's gives, put to use; where it can't be, the error says that it was asked. */
+  async #asked<T, U>(
+    name: string,
+    ask: () => T | Promise<T>,
+    use: (given: T) => U,
+    signal: AbortSignal,
+  ): Promise<U> {
     const { handshakeMs } = this.#settings;
     let problem = "threw";
     const late = () => {
@@ -175,9 +217,9 @@ export class Exchanges {
     try {
       const given = await within(handshakeMs, ask, late, signal);
       problem = "gave what can't be used";
-      return new Headers(given ?? undefined);
+      return use(given);
     } catch (thrown) {
-      throw new Unsendable(`headers() ${problem}: ${textOf(thrown)}`, thrown);
+      throw new Unsendable(`${name} ${problem}: ${textOf(thrown)}`, thrown, name.startsWith("authProvider"));
     }
   }
 
@@ -210,8 +252,28 @@ export class Exchanges {
   /** Keeps what the last exchange of a call ended with: the cause of its failure, should it fail. */
   #note(call: number | undefined, thrown: unknown): void {
     if (call === undefined) return;
-    const isUnsendable = thrown instanceof Unsendable;
-    this.#causes.set(call, isUnsendable ? { thrown: thrown.thrown, unsendable: thrown.message } : { thrown });
+    const failure =
+      thrown instanceof Unsendable
+        ? { thrown: thrown.thrown, unsendable: thrown.message, byProvider: thrown.byProvider }
+        : { thrown };
+    this.#failures.set(call, failure);
+  }
+
+  /** A response to a call has come. A refusal is kept for the provider of credentials, and for the failure. */
+  #hear(call: number, response: Response): void {
+    if (response.status >= 400) this.#failures.set(call, { refusal: headOf(response) });
+    else this.#failures.delete(call);
+  }
+
+  /** A response as the core is to see it: where the user left redirects to `fetch`, none has happened. */
+  #head(response: Response): Head {
+    const { status, headers } = response;
+    const { redirect } = this.#settings;
+    if (redirect === "follow") return { status, headers };
+    if (redirect !== "manual" || !headers.has("location")) return response;
+    const withoutLocation = new Headers(headers);
+    withoutLocation.delete("location");
+    return { status, headers: withoutLocation };
   }
 
   #forget(exchange: number, entry: Exchange): void {
@@ -222,10 +284,21 @@ export class Exchanges {
 /** The headers can't be had, so that nothing is sent. */
 class Unsendable extends Error {
   readonly thrown: unknown;
+  readonly byProvider: boolean;
 
-  constructor(message: string, thrown: unknown) {
+  constructor(message: string, thrown: unknown, byProvider = false) {
     super(message, { cause: { code: notSent } });
     this.thrown = thrown;
+    this.byProvider = byProvider;
+  }
+}
+
+/** The head of a response, which outlives it: the body is the core's to read. A fetch of the user's may give anything. */
+function headOf({ status, statusText, headers }: Response): Response {
+  try {
+    return new Response(null, { status, statusText, headers });
+  } catch {
+    return new Response(null, { status: 500 });
   }
 }
 

@@ -1,14 +1,12 @@
-// The entry `landfall`: the module's bytes are inside the JavaScript, so that no bundler needs to know of a second file.
-import { compile } from "./compile.js";
+// The entry `landfall`.
 import { connector } from "./connect.js";
-import { createCore } from "./core.js";
-import { decodeBase64, gunzip } from "./inflate.js";
+import { instances } from "./inline.js";
+import type { TransportOptions } from "./options.js";
+import { noSdk } from "./sdk.js";
+import { ClientTransport } from "./transport.js";
 import type { Connect } from "./types.js";
-import inline from "./wasm-inline.js";
 
 export * from "./exports.js";
-
-const load = async () => compile(await gunzip(decodeBase64(inline)));
 
 /**
  * Opens a session with an MCP server.
@@ -16,4 +14,12 @@ const load = async () => compile(await gunzip(decodeBase64(inline)));
  * Rejects with {@link ToolCallFailedError} (method `initialize`) where the server can't be reached or refuses, and with
  * {@link ConfigError} for options that contradict each other or are not known.
  */
-export const connect: Connect = connector(load, createCore);
+export const connect: Connect = connector(instances);
+
+/** A `Transport` for the Clients of the SDKs and of @ai-sdk/mcp: see {@link ClientTransport}. */
+export class LandfallTransport extends ClientTransport {
+  /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
+  constructor(url: string | URL, options?: TransportOptions) {
+    super({ instances, sdk: noSdk }, url, options);
+  }
+}

@@ -1,7 +1,7 @@
 import type { Settings } from "./config.js";
 import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./driver.js";
 import { ConfigError } from "./errors.js";
-import { type Cause, Exchanges } from "./fetch.js";
+import { type CallHeaders, Exchanges, type Failure } from "./fetch.js";
 import type { Instance, Seat } from "./instance.js";
 import { rawId } from "./raw.js";
 
@@ -17,7 +17,7 @@ export interface Told {
 export interface Listener {
   told(told: Told): void;
   /** The headers that the caller wants on the requests of a call. */
-  headersOf(call: number): HeadersInit | undefined;
+  headersOf(call: number): CallHeaders | undefined;
 }
 
 /** What a link is made from. */
@@ -111,9 +111,14 @@ export class Link {
     return dropped.filter(({ ok }) => !ok).length;
   }
 
-  /** What was thrown in the last exchange of a call, which has ended now. */
-  takeCause(call: number): Cause | undefined {
-    return this.#exchanges.takeCause(call);
+  /** What is known of the last exchange of a call, should it have failed. */
+  failureOf(call: number): Failure {
+    return this.#exchanges.failureOf(call);
+  }
+
+  /** The same of a call that has ended now. */
+  takeFailure(call: number): Failure {
+    return this.#exchanges.takeFailure(call);
   }
 
   /** Aborts the exchanges of one call, without the core. */

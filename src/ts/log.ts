@@ -1,6 +1,7 @@
 import { textOf } from "./errors.js";
+import type { ConnectOptions } from "./options.js";
 import { ignored } from "./promise.js";
-import type { CallEvent, ConnectOptions, SessionEvent } from "./types.js";
+import type { CallEvent, SessionEvent } from "./types.js";
 
 type Logger = NonNullable<ConnectOptions["logger"]>;
 type Level = "debug" | "info" | "warn" | "error";

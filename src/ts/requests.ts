@@ -12,8 +12,18 @@ interface Answer {
   error?: { code: number; message: string };
 }
 
+/** Who takes the requests of the server's on one link. */
+export interface RequestTaker {
+  /** One request; `rawId` is its id as the server wrote it. Called outside of exports; may call back in. */
+  take(message: object, rawId?: string): void;
+  /** Every message of the server's: a `notifications/cancelled` ends the request it names. */
+  hear(message: object): void;
+  /** The link has ended: nothing is answered any more. */
+  abortAll(): void;
+}
+
 /** Requests of the server's on one link: each runs `onRequest` and gives one response, unless it was cancelled. */
-export class ServerRequests {
+export class ServerRequests implements RequestTaker {
   readonly #settings: Pick<Settings, "onRequest" | "log">;
   readonly #answer: (body: string) => void;
   readonly #running = new Map<string | number, AbortController>();
@@ -23,7 +33,6 @@ export class ServerRequests {
     this.#answer = answer;
   }
 
-  /** Takes a request; `rawId` is its id as the server wrote it. Called outside of exports; the handler may call back in. */
   take(message: object, rawId?: string): void {
     const { id, method, params } = message as ServerRequest;
     const { onRequest } = this.#settings;
@@ -46,13 +55,11 @@ export class ServerRequests {
       );
   }
 
-  /** Hears every message of the server's: a `notifications/cancelled` ends the request it names. */
   hear(message: object): void {
     const { method, params } = message as { method?: unknown; params?: { requestId?: unknown } };
     if (method === "notifications/cancelled") this.#abort(params?.requestId as string | number);
   }
 
-  /** Ends all, at the end of the link: nothing is answered any more. */
   abortAll(): void {
     for (const id of [...this.#running.keys()]) this.#abort(id);
   }
@@ -86,5 +93,41 @@ export class ServerRequests {
       this.#settings.log.write("error", message);
       return this.#write({ error: { code: -32603, message } });
     }
+  }
+}
+
+// A server that asks more than this at once, under odd ids, gets these back as JavaScript has them.
+const mostIds = 256;
+
+/** Requests of the server's that a Client answers: they go to its handler, and the ids are kept as they were written. */
+export class ClientRequests implements RequestTaker {
+  readonly #deliver: (request: object) => void;
+  readonly #ids = new Map<unknown, string>();
+
+  constructor(deliver: (request: object) => void) {
+    this.#deliver = deliver;
+  }
+
+  take(message: object, rawId?: string): void {
+    const { id } = message as ServerRequest;
+    if (rawId !== undefined && rawId !== JSON.stringify(id) && this.#ids.size < mostIds)
+      this.#ids.set(id, rawId);
+    this.#deliver(message);
+  }
+
+  /** The id of an answer, as the server wrote it. */
+  rawId(id: unknown): string {
+    const rawId = this.#ids.get(id) ?? JSON.stringify(id ?? null);
+    this.#ids.delete(id);
+    return rawId;
+  }
+
+  hear(message: object): void {
+    const { method, params } = message as { method?: unknown; params?: { requestId?: unknown } };
+    if (method === "notifications/cancelled") this.#ids.delete(params?.requestId);
+  }
+
+  abortAll(): void {
+    this.#ids.clear();
   }
 }

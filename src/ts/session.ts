@@ -1,33 +1,36 @@
+import { Promised } from "./call.js";
 import { createClock } from "./clock.js";
 import { group, type Settings } from "./config.js";
 import { Connection, type Known, type Owner, type SessionInfo } from "./connection.js";
+import { Connections, type NoConnection } from "./connections.js";
 import { emit } from "./emit.js";
-import { ConfigError, textOf } from "./errors.js";
+import { ConfigError } from "./errors.js";
 import type { Why } from "./events.js";
 import type { Instances } from "./instance.js";
-import { noMetrics, Uncounted } from "./metrics.js";
+import { Uncounted } from "./metrics.js";
+import type { CallOptions } from "./options.js";
 import { listAllTools, type Tool } from "./paging.js";
-import { observed, within } from "./promise.js";
+import { observed } from "./promise.js";
+import { ServerRequests } from "./requests.js";
 import { checkedMethod, notificationParams, prepare, toolParams, type Wanted } from "./spec.js";
-import type { CallOptions, Era, Metrics, Session, ToolCall } from "./types.js";
+import type { Era, Metrics, Session, ToolCall } from "./types.js";
 import { Unknowns } from "./unknown.js";
 import { unsent } from "./unsent.js";
 
-const aborted: Why = {
+/** Why a call was not made whose signal was aborted before. */
+export const aborted: Why = {
   reason: "cancelled",
   outcome: "not_sent",
   message: "the signal was aborted before the call",
 };
-const closedBefore: Why = {
+/** Why a call was not made after `close()`. */
+export const closedBefore: Why = {
   reason: "closed",
   outcome: "not_sent",
   message: "the session was closed before this call",
 };
 
-/**
- * A session over its connections: the next call after a trap opens a new one, which goes on with the server's session
- * without another handshake.
- */
+/** A session of landfall's own. */
 export class StandAloneSession implements Session {
   era: Era = "legacy";
   protocolVersion = "";
@@ -35,27 +38,29 @@ export class StandAloneSession implements Session {
   declare serverInfo?: { name: string; version: string };
   capabilities: Record<string, unknown> = {};
   declare [Symbol.asyncDispose]?: () => Promise<void>;
-  readonly #instances: Instances;
   readonly #settings: Settings;
   readonly #owner: Owner;
-  #connection: Connection | undefined;
-  #known: Known | undefined;
+  readonly #connections: Connections;
   #closing: Promise<void> | undefined;
   #unsent = 0;
 
   constructor(instances: Instances, settings: Settings) {
-    this.#instances = instances;
     this.#settings = settings;
     this.#owner = {
       settings,
       clock: createClock(),
       unknowns: new Unknowns(settings),
       uncounted: new Uncounted(),
+      requests: (answer) => new ServerRequests(settings, answer),
+      // Who listens hears of it by its event.
+      heard: () => {},
+      emit: (event, receipt) => emit(settings, event, receipt),
       ready: (info, known) => this.#stands(info, known),
       neverReady: () => {
-        this.#known = undefined;
+        this.#connections.known = undefined;
       },
     };
+    this.#connections = new Connections(instances, this.#owner);
     // Some engines have no Symbol.asyncDispose: the member would be called "undefined".
     if (typeof Symbol.asyncDispose === "symbol") {
       Object.defineProperty(this, Symbol.asyncDispose, { value: () => this.close() });
@@ -64,23 +69,10 @@ export class StandAloneSession implements Session {
 
   /** Loads the module and does the handshake. */
   async start(): Promise<void> {
-    const { handshakeMs } = this.#settings;
-    let isLate = false;
-    const late = () => {
-      isLate = true;
-      return new Error(`it was not there within handshakeMs (${handshakeMs})`);
-    };
-    let connection: Connection;
-    try {
-      await within(handshakeMs, () => this.#instances.ready(), late);
-      connection = this.#live();
-    } catch (thrown) {
-      if (thrown instanceof ConfigError) throw thrown;
-      const why = noModule(thrown, isLate ? "connect_timeout" : "internal_error");
-      await this.#unsentCall("initialize", undefined, why, thrown).result;
-      return;
-    }
-    await connection.ready;
+    const missing = await this.#connections.load();
+    const connection = missing ?? this.#connections.usable();
+    if (connection instanceof Connection) await connection.ready;
+    else await this.#unsentCall("initialize", undefined, connection.why, connection.thrown).result;
   }
 
   callTool(name: string, args: Record<string, unknown> = {}, options?: CallOptions): ToolCall {
@@ -107,8 +99,7 @@ export class StandAloneSession implements Session {
   metrics(options?: { reset?: boolean }): Metrics {
     const { reset = false } = group("options", options, ["reset"]);
     if (typeof reset !== "boolean") throw new ConfigError("reset", "reset must be true or false");
-    const counted = this.#connection?.metrics(reset) ?? noMetrics();
-    return this.#owner.uncounted.addTo(counted, reset);
+    return this.#owner.uncounted.addTo(this.#connections.metrics(reset), reset);
   }
 
   close(): Promise<void> {
@@ -118,15 +109,7 @@ export class StandAloneSession implements Session {
 
   #close(): Promise<void> {
     this.#owner.unknowns.stop();
-    const closing = this.#connection?.close() ?? Promise.resolve();
-    if (this.#connection?.isOver !== true || this.#known?.sessionId === undefined) return closing;
-    // A trap took the core that had to end the server's session: another one does.
-    try {
-      return this.#live().close();
-    } catch (thrown) {
-      this.#settings.log.write("warn", `the server's session can't be ended: ${textOf(thrown)}`);
-      return closing;
-    }
+    return this.#connections.close();
   }
 
   #request(wanted: Wanted): ToolCall {
@@ -136,50 +119,31 @@ export class StandAloneSession implements Session {
       this.#owner.uncounted.count(why);
       return this.#unsentCall(method, prepared.spec.tool, why, cause);
     };
-    const { signal } = prepared;
-    if (signal?.aborted === true && this.#closing === undefined) return fail(aborted, signal.reason);
+    const signal = prepared.signals.find((each) => each.aborted);
+    if (signal !== undefined && this.#closing === undefined) return fail(aborted, signal.reason);
     const connection = this.#usable();
-    if (connection instanceof Connection) return connection.call(prepared);
-    return fail(connection.why, connection.cause);
+    if (!(connection instanceof Connection)) return fail(connection.why, connection.thrown);
+    const caller = new Promised();
+    return caller.handle(connection.call(prepared, caller));
   }
 
   async #notify(method: string, params: Record<string, unknown> | undefined): Promise<void> {
     const checked = checkedMethod(method);
     const text = notificationParams(params);
     const connection = this.#usable();
-    if (connection instanceof Connection) return connection.notify(checked, text);
-    return this.#unsentCall(method, undefined, connection.why, connection.cause).result;
+    if (!(connection instanceof Connection))
+      return this.#unsentCall(method, undefined, connection.why, connection.thrown).result;
+    const caller = new Promised();
+    connection.notify(checked, text, caller);
+    await caller.result;
   }
 
-  /** The connection to use, or why there is none. */
-  #usable(): Connection | { why: Why; cause?: unknown } {
-    if (this.#closing !== undefined) return { why: closedBefore };
-    try {
-      return this.#live();
-    } catch (cause) {
-      return { why: noModule(cause, "internal_error"), cause };
-    }
-  }
-
-  #live(): Connection {
-    if (this.#connection === undefined || this.#connection.isOver) this.#connection = this.#open();
-    return this.#connection;
-  }
-
-  #open(): Connection {
-    const open = () => new Connection(this.#instances.acquire(), this.#owner, this.#known);
-    try {
-      return open();
-    } catch (thrown) {
-      // A core that refuses to go on with this session may still make another.
-      if (!(thrown instanceof ConfigError) || this.#known === undefined) throw thrown;
-      this.#known = undefined;
-      return open();
-    }
+  #usable(): Connection | NoConnection {
+    return this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
   }
 
   #stands(info: SessionInfo, known: Known | undefined): void {
-    this.#known = known;
+    this.#connections.known = known;
     // Not all servers give these, and a new handshake may bring fewer.
     delete this.sessionId;
     delete this.serverInfo;
@@ -194,15 +158,4 @@ export class StandAloneSession implements Session {
     if (this.#closing === undefined) queueMicrotask(() => emit(this.#settings, event));
     return handle;
   }
-}
-
-function noModule(thrown: unknown, reason: "internal_error" | "connect_timeout"): Why {
-  const said = textOf(thrown);
-  // What browsers say names no directive, or one that is far too wide.
-  const isPolicy = /content security policy|\bCSP\b/i.test(said);
-  const advice = isPolicy
-    ? "; add 'wasm-unsafe-eval' to script-src of the page's Content-Security-Policy"
-    : "";
-  const message = `landfall's WebAssembly module can't be used: ${said}${advice}`;
-  return { reason, outcome: "not_sent", message };
 }

@@ -3,7 +3,11 @@ import { compile, type ModuleSource } from "./compile.js";
 import { connector } from "./connect.js";
 import { createCore } from "./core.js";
 import { ConfigError } from "./errors.js";
+import { Instances } from "./instance.js";
+import type { TransportOptions } from "./options.js";
 import { observed } from "./promise.js";
+import { noSdk } from "./sdk.js";
+import { ClientTransport } from "./transport.js";
 import type { Connect } from "./types.js";
 
 export type { ModuleSource } from "./compile.js";
@@ -12,7 +16,7 @@ export * from "./exports.js";
 let given: Promise<WebAssembly.Module> | undefined;
 
 /**
- * Gives the module, before the first `connect`: compiled, as bytes, as a Response that brings it, as a URL to fetch, or
+ * Gives the module, before the first `connect` or `start()`: compiled, as bytes, as a Response that brings it, as a URL to fetch, or
  * a promise of one of these. Resolves when it is compiled and rejects where that fails; `connect` waits for it. After
  * the first session the module stays; after a failure another may be given.
  */
@@ -35,5 +39,15 @@ function load(): Promise<WebAssembly.Module> {
   );
 }
 
+const instances = new Instances(load, createCore);
+
 /** Opens a session with an MCP server, after {@link initializeWasm}: see {@link Connect}. */
-export const connect: Connect = connector(load, createCore);
+export const connect: Connect = connector(instances);
+
+/** A `Transport` for the Clients of the SDKs, to be started after {@link initializeWasm}: see {@link ClientTransport}. */
+export class LandfallTransport extends ClientTransport {
+  /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
+  constructor(url: string | URL, options?: TransportOptions) {
+    super({ instances, sdk: noSdk }, url, options);
+  }
+}

@@ -9,7 +9,8 @@ import {
 } from "./config.js";
 import type { CallSpec } from "./driver.js";
 import { ConfigError, textOf } from "./errors.js";
-import type { CallInfo, CallOptions } from "./types.js";
+import type { CallHeaders } from "./fetch.js";
+import type { CallInfo, CallOptions } from "./options.js";
 
 const callClocks = ["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const;
 const known = ["timeouts", "idempotent", "signal", "headers"] as const;
@@ -21,8 +22,10 @@ export interface Prepared {
   spec: CallSpec;
   /** What the user's callbacks are told of it, once it has an id. */
   about: Omit<CallInfo, "requestId">;
-  signal: AbortSignal | undefined;
-  headers: HeadersInit | undefined;
+  /** The id of a Client's message; else the core gives one. */
+  id?: string | number;
+  signals: AbortSignal[];
+  headers: CallHeaders | undefined;
   onToken: ((token: string) => void) | undefined;
 }
 
@@ -65,8 +68,8 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
       ...clocks(options, tool.tool, settings),
     },
     about: { method, ...tool, ...(args === undefined ? {} : { arguments: args }) },
-    signal,
-    headers: callHeaders(options.headers),
+    signals: signal === undefined ? [] : [signal],
+    headers: { given: callHeaders(options.headers) },
     onToken: options.onresumptiontoken,
   };
 }
@@ -78,7 +81,7 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
 export function decide(
   { spec, about }: Prepared,
   { replay, callKey }: Pick<Settings, "replay" | "callKey">,
-  requestId: () => string,
+  requestId: () => string | number,
 ): CallSpec {
   const decided = { ...spec };
   if (typeof replay === "function") {

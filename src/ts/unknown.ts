@@ -1,6 +1,6 @@
 import type { Settings } from "./config.js";
+import type { CallInfo } from "./options.js";
 import { within } from "./promise.js";
-import type { CallInfo } from "./types.js";
 
 /** The questions that are open with the option `onUnknown`: what became of a call whose outcome is not known. */
 export class Unknowns {

@@ -5,6 +5,7 @@ import { compile } from "../../target/npm/compile.js";
 import { connector } from "../../target/npm/connect.js";
 import { ConfigError } from "../../target/npm/errors.js";
 import { decodeBase64, gunzip } from "../../target/npm/inflate.js";
+import { Instances } from "../../target/npm/instance.js";
 import { emptyModule, FakeCore, noFetch, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
@@ -13,12 +14,13 @@ const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 /** A `connect` whose module comes from `load`, and whose cores answer the handshake. */
 function connectBy(load) {
   const cores = [];
-  const connect = connector(load, () => {
+  const instances = new Instances(load, () => {
     const core = new FakeCore();
     core.on.connect = () => core.ready();
     cores.push(core);
     return core.exports;
   });
+  const connect = connector(instances);
   return { connect: () => connect(address, { fetch: noFetch, timeouts: { handshakeMs: 50 } }), cores };
 }
 

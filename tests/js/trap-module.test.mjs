@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { connector } from "../../target/npm/connect.js";
 import { createCore } from "../../target/npm/core.js";
+import { Instances } from "../../target/npm/instance.js";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
@@ -24,13 +25,14 @@ async function opened(t, options = {}) {
   process.on("uncaughtException", bad);
   t.after(() => process.off("unhandledRejection", bad).off("uncaughtException", bad));
   const cores = [];
-  const connect = connector(
+  const instances = new Instances(
     () => module,
     (each) => {
       cores.push(createCore(each));
       return cores.at(-1);
     },
   );
+  const connect = connector(instances);
   const streams = [];
   const server = stubServer(({ body }) => {
     if (body?.method !== "tools/call" || body.params.name !== "stream") return undefined;
@@ -140,11 +142,12 @@ test("the timers of a lost instance keep no process alive", () => {
     import { readFileSync } from "node:fs";
     import { connector } from "${new URL("../../target/npm/connect.js", import.meta.url)}";
     import { createCore } from "${new URL("../../target/npm/core.js", import.meta.url)}";
+    import { Instances } from "${new URL("../../target/npm/instance.js", import.meta.url)}";
     import { eventStream, stubServer } from "${new URL("support/stub-server.mjs", import.meta.url)}";
     const module = new WebAssembly.Module(
       readFileSync(new URL("${new URL("../../target/npm/landfall.wasm", import.meta.url)}")));
     let core;
-    const connect = connector(() => module, (each) => (core = createCore(each)));
+    const connect = connector(new Instances(() => module, (each) => (core = createCore(each))));
     const stream = eventStream();
     const server = stubServer(({ body }) => (body?.method === "tools/call" ? stream.response : undefined));
     const session = await connect("${address}", { era: "resumable", fetch: server.fetch });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connector } from "../../target/npm/connect.js";
 import {
+  connectBy,
   emptyModule,
   eventsOf,
   FakeCore,
@@ -264,7 +264,7 @@ test("where the runtime gives no more instances, sessions share one, and lose it
     return hosts.length;
   };
   let made = 0;
-  const connect = connector(
+  const connect = connectBy(
     () => emptyModule,
     () => {
       made += 1;
@@ -291,7 +291,7 @@ test("where the runtime gives no more instances, sessions share one, and lose it
 });
 
 test("where there is no instance at all, connect says so and nothing was sent", async () => {
-  const connect = connector(
+  const connect = connectBy(
     () => emptyModule,
     () => {
       throw new RangeError("WebAssembly.Instance(): Out of memory");

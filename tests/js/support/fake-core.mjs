@@ -1,5 +1,8 @@
 // A core whose every word is scripted by the test, in place of the module: what a real one can't be made to say.
 import { connector } from "../../../target/npm/connect.js";
+import { Instances } from "../../../target/npm/instance.js";
+import { noSdk } from "../../../target/npm/sdk.js";
+import { ClientTransport } from "../../../target/npm/transport.js";
 
 /** The smallest module: it is only handed to the factory. */
 export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
@@ -7,7 +10,10 @@ export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109,
 /** Lets everything that waits in microtasks run, and the timers that are due. */
 export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-const silent = ["connect", "answer", "cancel", "push", "end", "fail", "destroy", "handled", "gap", "metrics"];
+const silent = [
+  ...["connect", "answer", "cancel", "push", "end", "fail", "destroy", "handled", "gap", "metrics"],
+  ...["authorized", "reconnect", "set_version"],
+];
 
 export class FakeCore {
   /** Every export that was called: `[name, ...arguments]`. */
@@ -27,6 +33,7 @@ export class FakeCore {
       },
       call: () => this.#next(),
       notify: () => this.#next(),
+      terminate: () => this.#next(),
       next_call: () => this.#calls + 1,
       // None: a test that forgets a call leaves no timer behind.
       deadline_ms: () => Number.NaN,
@@ -133,10 +140,13 @@ export function failure(call, why = {}) {
   };
 }
 
-/** A `connect` whose instances are fakes, collected in `cores`. `prepare` scripts each new one. */
-export function fakeConnect(prepare = () => {}) {
+/** The `connect` of an entry whose modules and instances are made by these. */
+export const connectBy = (load, create) => connector(new Instances(load, create));
+
+/** Instances that are fakes, collected in `cores`. `prepare` scripts each new one. */
+function fakeInstances(prepare) {
   const cores = [];
-  const connect = connector(
+  const instances = new Instances(
     () => emptyModule,
     () => {
       const core = new FakeCore();
@@ -145,7 +155,34 @@ export function fakeConnect(prepare = () => {}) {
       return core.exports;
     },
   );
-  return { connect, cores };
+  return { instances, cores };
+}
+
+/** A `connect` whose instances are fakes. */
+export function fakeConnect(prepare = () => {}) {
+  const { instances, cores } = fakeInstances(prepare);
+  return { connect: connector(instances), cores };
+}
+
+/** A transport whose instances are fakes; the messages and errors it tells are collected. */
+export function fakeTransport(options = {}, { prepare = () => {}, sdk = noSdk } = {}) {
+  const { instances, cores } = fakeInstances(prepare);
+  const transport = new ClientTransport({ instances, sdk }, "https://server.test/mcp", {
+    fetch: noFetch,
+    ...options,
+  });
+  const messages = [];
+  const errors = [];
+  transport.onmessage = (message) => messages.push(message);
+  transport.onerror = (error) => errors.push(error);
+  return { transport, cores, messages, errors };
+}
+
+/** The same, started, with its core. */
+export async function startedTransport(options, more) {
+  const fake = fakeTransport(options, more);
+  await fake.transport.start();
+  return { ...fake, core: fake.cores[0] };
 }
 
 /** A session that is ready, and its core. */

@@ -1,0 +1,135 @@
+import type { CallSink, ResultEvent } from "./call.js";
+import type { Failure } from "./fetch.js";
+import { observed } from "./promise.js";
+import type { Receipt } from "./receipt.js";
+import type { CallEvent, ToolCallFailed } from "./types.js";
+
+/** What the messages of a Client's have in common. */
+export interface Client {
+  /** Hands a message over; false where its handler threw. */
+  deliver(message: object): boolean;
+  /** Whether it is a progress token that a call of the Client's waits for. */
+  hasToken(token: unknown): boolean;
+  /** What `send()` rejects with. */
+  rejection(event: ToolCallFailed, failure: Failure): unknown;
+}
+
+/** The outcome of one message of a Client's, as the promise of its `send()`. */
+abstract class Sent implements CallSink {
+  /** Settles with the outcome. */
+  readonly done: Promise<void>;
+  protected readonly client: Client;
+  protected resolve!: () => void;
+  protected reject!: (error: unknown) => void;
+
+  constructor(client: Client) {
+    this.client = client;
+    this.done = observed(
+      new Promise<void>((resolve, reject) => {
+        this.resolve = resolve;
+        this.reject = reject;
+      }),
+    );
+  }
+
+  /** The message of an event is handled when the Client's handler returned. */
+  event(_event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (message !== undefined && !this.client.deliver(message)) receipt?.done(false);
+  }
+
+  answered(_event: ResultEvent, message?: object): void {
+    if (message !== undefined) this.client.deliver(message);
+    this.resolve();
+  }
+
+  accepted(): void {
+    this.resolve();
+  }
+
+  failed(event: ToolCallFailed, failure: Failure): void {
+    this.reject(this.client.rejection(event, failure));
+  }
+}
+
+/** A notification, or the end of the session. */
+export class SentMessage extends Sent {}
+
+/** What a carried request was sent with. */
+export interface CarriedRequest {
+  id: string | number;
+  /** The progress is landfall's own, and kept from the Client. */
+  ownProgress: boolean;
+  /** Looks at the response before the Client does; gives what he is to have, or throws what `send()` is to reject with. */
+  response(message: object, httpStatus: number | undefined): object;
+  /** The stream of the request is gone for good, and not by the caller's wish. */
+  onStreamEnd: (() => void) | undefined;
+  /** It has its outcome. */
+  onEnd(): void;
+}
+
+/** A request: `send()` stays pending until the Client has the response, or there will be none. */
+export class SentRequest extends Sent {
+  readonly #request: CarriedRequest;
+
+  constructor(client: Client, request: CarriedRequest) {
+    super(client);
+    this.#request = request;
+  }
+
+  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (message !== undefined && this.#isOwnProgress(message)) return;
+    super.event(event, receipt, message);
+  }
+
+  override answered(event: ResultEvent, message?: object, httpStatus?: number): void {
+    const { id, response, onStreamEnd, onEnd } = this.#request;
+    onEnd();
+    try {
+      // A re-issue went under an id of landfall's.
+      super.answered(event, response({ ...message, id }, httpStatus));
+    } catch (error) {
+      this.reject(error);
+    }
+    onStreamEnd?.();
+  }
+
+  override failed(event: ToolCallFailed, failure: Failure): void {
+    const { onStreamEnd, onEnd } = this.#request;
+    onEnd();
+    if (event.reason !== "cancelled" && event.reason !== "closed") onStreamEnd?.();
+    super.failed(event, failure);
+  }
+
+  #isOwnProgress(message: object): boolean {
+    const { method, params } = message as { method?: string; params?: { progressToken?: unknown } };
+    if (!this.#request.ownProgress || method !== "notifications/progress") return false;
+    return !this.client.hasToken(params?.progressToken);
+  }
+}
+
+/** A stream that is resumed by hand: `done` is settled as soon as it is open. */
+export class ResumedStream extends Sent {
+  readonly #report: (error: unknown) => void;
+  #isOpen = false;
+
+  /** `report` is told of a failure after that. */
+  constructor(client: Client, report: (error: unknown) => void) {
+    super(client);
+    this.#report = report;
+  }
+
+  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (event.type === "open" && event.status < 300) this.#opened();
+    super.event(event, receipt, message);
+  }
+
+  override failed(event: ToolCallFailed, failure: Failure): void {
+    if (this.#isOpen) this.#report(this.client.rejection(event, failure));
+    else super.failed(event, failure);
+  }
+
+  #opened(): void {
+    this.#isOpen = true;
+    this.resolve();
+  }
+}

@@ -1,0 +1,104 @@
+import { Connection, type Known, type Owner } from "./connection.js";
+import { ConfigError, textOf } from "./errors.js";
+import type { Why } from "./events.js";
+import type { Instances } from "./instance.js";
+import { noMetrics } from "./metrics.js";
+import { within } from "./promise.js";
+import type { Metrics } from "./types.js";
+
+/** Why there is no connection. */
+export interface NoConnection {
+  why: Why;
+  thrown?: unknown;
+}
+
+/**
+ * The connections of one session, one after the other: the next call after a trap opens a new one, which goes on with
+ * the server's session without another handshake.
+ */
+export class Connections {
+  /** What is known of the server's session. */
+  known: Known | undefined;
+  readonly #instances: Instances;
+  readonly #owner: Owner;
+  #connection: Connection | undefined;
+
+  constructor(instances: Instances, owner: Owner, known?: Known) {
+    this.#instances = instances;
+    this.#owner = owner;
+    this.known = known;
+  }
+
+  /** Loads the module; resolves with why there is none, where that is so. */
+  async load(): Promise<NoConnection | undefined> {
+    const { handshakeMs } = this.#owner.settings;
+    let isLate = false;
+    const late = () => {
+      isLate = true;
+      return new Error(`it was not there within handshakeMs (${handshakeMs})`);
+    };
+    try {
+      await within(handshakeMs, () => this.#instances.ready(), late);
+      return undefined;
+    } catch (thrown) {
+      if (thrown instanceof ConfigError) throw thrown;
+      return { why: noModule(thrown, isLate ? "connect_timeout" : "internal_error"), thrown };
+    }
+  }
+
+  /** The connection to use after {@link load}, or why there is none. Throws {@link ConfigError}. */
+  usable(): Connection | NoConnection {
+    try {
+      return this.#live();
+    } catch (thrown) {
+      if (thrown instanceof ConfigError) throw thrown;
+      return { why: noModule(thrown, "internal_error"), thrown };
+    }
+  }
+
+  /** What its last connection has counted. */
+  metrics(reset: boolean): Metrics {
+    return this.#connection?.metrics(reset) ?? noMetrics();
+  }
+
+  /** Ends it, with the server's session. */
+  close(): Promise<void> {
+    const closing = this.#connection?.close() ?? Promise.resolve();
+    if (this.#connection?.isOver !== true || this.known?.sessionId === undefined) return closing;
+    // A trap took the core that had to end the server's session: another one does.
+    try {
+      return this.#live().close();
+    } catch (thrown) {
+      this.#owner.settings.log.write("warn", `the server's session can't be ended: ${textOf(thrown)}`);
+      return closing;
+    }
+  }
+
+  #live(): Connection {
+    if (this.#connection === undefined || this.#connection.isOver) this.#connection = this.#open();
+    return this.#connection;
+  }
+
+  #open(): Connection {
+    const open = () => new Connection(this.#instances.acquire(), this.#owner, this.known);
+    try {
+      return open();
+    } catch (thrown) {
+      // A core that refuses to go on with this session may still make another.
+      if (!(thrown instanceof ConfigError) || this.known === undefined) throw thrown;
+      this.known = undefined;
+      return open();
+    }
+  }
+}
+
+function noModule(thrown: unknown, reason: "internal_error" | "connect_timeout"): Why {
+  const said = textOf(thrown);
+  // What browsers say names no directive, or one that is far too wide.
+  const isPolicy = /content security policy|\bCSP\b/i.test(said);
+  const advice = isPolicy
+    ? "; add 'wasm-unsafe-eval' to script-src of the page's Content-Security-Policy"
+    : "";
+  const message = `landfall's WebAssembly module can't be used: ${said}${advice}`;
+  return { reason, outcome: "not_sent", message };
+}

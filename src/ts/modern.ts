@@ -1,0 +1,148 @@
+// What a request of 2026-07-28 carries in its headers: the version and names of its body, and parameters of tools.
+
+/** The member of `_meta` that makes a message modern. */
+export const versionMember = "io.modelcontextprotocol/protocolVersion";
+
+// What `Mcp-Name` repeats, by method.
+const nameSources = new Map([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+  ["tasks/get", "taskId"],
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
+]);
+
+/** The `Mcp-Name` of a request, encoded, where its method has one. */
+export function mcpName(method: string, params: Record<string, unknown>): string | undefined {
+  const source = nameSources.get(method);
+  const name = source === undefined ? undefined : params[source];
+  return typeof name === "string" ? fieldValue(name) : undefined;
+}
+
+const sentinel = { start: "=?base64?", end: "?=" };
+
+/** A text as the value of a header: as it is where it survives that, else in base64 between two marks. */
+export function fieldValue(text: string): string {
+  const isMarked = text.startsWith(sentinel.start) && text.endsWith(sentinel.end);
+  const isPlain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim();
+  if (isPlain && !isMarked) return text;
+  const binary = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
+  return `${sentinel.start}${btoa(binary)}${sentinel.end}`;
+}
+
+/** A parameter of a tool that goes into a header, too. */
+interface Declaration {
+  path: readonly string[];
+  header: string;
+}
+
+const member = "x-mcp-header";
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const types = new Set<unknown>(["string", "integer", "boolean"]);
+// Below these a declaration is not reached by `properties` alone, which is not allowed: schemas, lists and maps of them.
+const otherSchemas = [
+  ...[
+    "items",
+    "prefixItems",
+    "contains",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+  ],
+  ...["propertyNames", "oneOf", "anyOf", "allOf", "not", "if", "then", "else"],
+];
+const otherMaps = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/** The declarations of a tool's input schema, or what is wrong with one of them. */
+export function declarationsOf(schema: unknown): Declaration[] | string {
+  const found = new Map<string, Declaration>();
+  // Not by recursion: a schema may be nested deeper than a stack.
+  const open: { node: unknown; path: string[]; isReached: boolean }[] = [
+    { node: schema, path: [], isReached: true },
+  ];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { node, path, isReached } = next;
+    if (!isObject(node)) continue;
+    if (Object.hasOwn(node, member)) {
+      const problem = problemOf(node, path, isReached, found);
+      if (problem !== undefined) return problem;
+      const header = node[member] as string;
+      found.set(header.toLowerCase(), { path, header });
+    }
+    for (const [key, child] of Object.entries(isObject(node.properties) ? node.properties : {}))
+      open.push({ node: child, path: [...path, key], isReached });
+    for (const child of otherChildren(node)) open.push({ node: child, path, isReached: false });
+  }
+  return [...found.values()];
+}
+
+function problemOf(
+  node: Record<string, unknown>,
+  path: string[],
+  isReached: boolean,
+  found: Map<string, Declaration>,
+): string | undefined {
+  const header = node[member];
+  if (!isReached || path.length === 0) return `${member} stands where no chain of properties leads`;
+  if (typeof header !== "string" || !token.test(header)) return `${member} is no name of a header`;
+  if (!types.has(node.type)) return `${member} is not on a string, an integer or a boolean`;
+  if (found.has(header.toLowerCase())) return `${member} gives one name twice`;
+  return undefined;
+}
+
+function otherChildren(node: Record<string, unknown>): unknown[] {
+  const schemas = otherSchemas.flatMap((key) => node[key]);
+  const maps = otherMaps.map((key) => node[key]).filter(isObject);
+  return [...schemas, ...maps.flatMap((map) => Object.values(map))];
+}
+
+/** What is wrong with a tool that was left out. */
+export interface LeftOut {
+  tool: string;
+  problem: string;
+}
+
+/** The parameters that go into headers, by tool, from the lists of tools that passed. */
+export class ToolHeaders {
+  readonly #declared = new Map<string, Declaration[]>();
+
+  /** Reads a page of `tools/list`: the same result without the tools whose declarations are not valid, and those. */
+  learn(result: unknown, isFirstPage: boolean): { result: unknown; leftOut: LeftOut[] } {
+    if (!isObject(result) || !Array.isArray(result.tools)) return { result, leftOut: [] };
+    if (isFirstPage) this.#declared.clear();
+    const leftOut: LeftOut[] = [];
+    const tools = result.tools.filter((tool: unknown) => {
+      const { name, inputSchema } = (tool ?? {}) as { name?: unknown; inputSchema?: unknown };
+      const declared = declarationsOf(inputSchema);
+      if (typeof declared === "string") {
+        leftOut.push({ tool: String(name), problem: declared });
+        return false;
+      }
+      if (typeof name === "string") this.#declared.set(name, declared);
+      return true;
+    });
+    return { result: leftOut.length === 0 ? result : { ...result, tools }, leftOut };
+  }
+
+  /** The `Mcp-Param-*` headers of a call. */
+  of({ name, arguments: args }: Record<string, unknown>): Record<string, string> {
+    const headers: Record<string, string> = {};
+    for (const { path, header } of this.#declared.get(String(name)) ?? []) {
+      const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), args);
+      const isSent =
+        typeof value === "string" || typeof value === "boolean" || (Number.isFinite(value) && isExact(value));
+      if (isSent) headers[`Mcp-Param-${header}`] = fieldValue(String(value));
+    }
+    return headers;
+  }
+}
+
+/** An integer that doubles can't hold would not be what the body says. */
+function isExact(value: unknown): boolean {
+  return !Number.isInteger(value) || Number.isSafeInteger(value);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,263 @@
+import type { CallEvent, SessionEvent } from "./types.js";
+
+// The options of both ways in.
+
+/**
+ * The clocks, in milliseconds. `connectMs < idleMs` and `callMs <= recoveryMs < deadlineMs` must hold among the values
+ * given; values not given follow those that are. `Infinity`, NaN, 0 and negative values are refused.
+ */
+export interface Timeouts {
+  /** `initialize`, and the longest wait for the module and for `headers()`. Default 30 000. For a session, not a call. */
+  handshakeMs?: number;
+  /** Request to headers of a resume. Default 5 000. */
+  connectMs?: number;
+  /** Request to headers of a call's POST. Default: `callMs`. */
+  firstByteMs?: number;
+  /** No byte on a body being read; any byte re-arms it. Default 45 000. */
+  idleMs?: number;
+  /** A call without progress or message while an exchange of it is open. Default 120 000. A number, or of the tool's name. */
+  callMs?: number | ((tool: string) => number);
+  /** A sent call without an open exchange. Default 120 000, or `callMs` if larger. */
+  recoveryMs?: number;
+  /** From the caller's call to its outcome; nothing extends it. Default 600 000, or `callMs + recoveryMs` if larger. */
+  deadlineMs?: number;
+  /** One event handler. Default 30 000. For a session, not a call. */
+  handlerMs?: number;
+}
+
+/** What the callbacks of a session are told of a call. */
+export interface CallInfo {
+  method: string;
+  /** The tool's name, of a `tools/call`. */
+  tool?: string;
+  /** `params.arguments`, as it was given. */
+  arguments?: unknown;
+  requestId: string | number;
+}
+
+/**
+ * Which calls may be executed twice, where it is not known whether the first request was executed: `hints`, by the
+ * caller's `idempotent` or else the tool's current annotations (`idempotentHint`, or `readOnlyHint` without
+ * `destructiveHint`); `caller`, by the caller's word alone; `never`; by the tool's name, with hints for those not named;
+ * or a function, asked once per call. Methods that only read may be executed twice unless it is `never`.
+ */
+export type Replay = "hints" | "caller" | "never" | Record<string, boolean> | ((call: CallInfo) => boolean);
+
+/**
+ * What to do where events are missing for certain: report it and go on, send the request again where that is safe and
+ * fail as `gap` where it is not, or fail as `gap`. A gap is reported by a `gap` event in any case.
+ */
+export type OnGap = "continue" | "reissue" | "fail";
+
+/** The signature of `fetch` as it is used here. */
+export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
+/** What `fetch` takes as headers. Of that name, only browsers' types have a global. */
+type HeadersInit = NonNullable<RequestInit["headers"]>;
+
+/** What JSON carries. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** What is known of a session, to go on with it elsewhere: plain data that JSON carries. */
+export interface State {
+  version: 1;
+  endpoint: string;
+  [key: string]: Json;
+}
+
+/** Gives bearer tokens. The OAuthClientProvider of an SDK is accepted by the entries `landfall/v1` and `landfall/v2`. */
+export interface AuthProvider {
+  /** Asked before each request, which goes without one where it gives none. */
+  token(): Promise<string | undefined> | string | undefined;
+  /**
+   * Called after a 401, once for all requests that met it; when it is done they are sent again. `response` comes without
+   * its body. Where it throws, or is absent, those calls fail.
+   */
+  onUnauthorized?(context: { response: Response; serverUrl: URL; fetchFn: FetchLike }): Promise<void>;
+}
+
+/**
+ * Options of a {@link LandfallTransport}: landfall's own, and every one of the official StreamableHTTPClientTransports.
+ * Of those, one that makes no sense is ignored there and here.
+ */
+export interface TransportOptions {
+  timeouts?: Timeouts;
+  /**
+   * Waits between attempts to recover: from `baseMs` (500), doubling, up to `maxMs` (4 000). `maxReissues` is how often
+   * one call may be sent again at most. Default 2.
+   */
+  retry?: { baseMs?: number; maxMs?: number; maxReissues?: number };
+  /** Default `hints`. What a function throws, or gives that is no boolean, is a {@link ConfigError} of the call. */
+  replay?: Replay;
+  /**
+   * Gives one string per call, which goes out as `_meta["landfall/call-key"]`, the same whenever the request is sent
+   * again, by landfall or by the browser: a server can drop repeats by it. A caller's own `_meta` member of that name
+   * stays. What it throws, or gives that is no string, is a {@link ConfigError} of the call.
+   */
+  callKey?: (call: CallInfo) => string;
+  /** Default `continue`. */
+  onGap?: OnGap;
+  /**
+   * Given the `params` of the last message or progress before a resume and of the first after it: `true` says that
+   * something is missing between them, for certain. What it throws is logged and says nothing.
+   */
+  isGap?: (before: unknown, after: unknown) => boolean;
+  /**
+   * When the server has forgotten the session: `replace` makes another and sends its calls again where that is safe;
+   * `fail` ends them as `session_lost`. Default `replace`.
+   */
+  onSessionLost?: "replace" | "fail";
+  /**
+   * `legacy` and `resumable` start with `initialize`, and so does `auto` (the default) in this version. A
+   * {@link LandfallTransport} begins nothing itself: its Client's messages say what they are.
+   */
+  era?: "auto" | "legacy" | "resumable";
+  /** The protocol versions to accept, the preferred one first. */
+  protocolVersions?: string[];
+  /** Bounds on what is open, waits or is held at once. */
+  limits?: {
+    /** Open bodies, one of them for control traffic. Default 32; in browsers 5 where a server speaks HTTP/1.1. */
+    maxConcurrent?: number;
+    /** Calls that wait for one of these. Default 1 000; beyond it a call fails as `queue_full`. */
+    maxQueued?: number;
+    /**
+     * Messages and progress of one call that were handed out and not handled yet, or wait for a loop that has begun:
+     * beyond it the body is not read. Default 256 events, 4 MiB.
+     */
+    maxPending?: { events?: number; bytes?: number };
+    /** Bytes of one event of a stream. Default 16 MiB. */
+    maxEventBytes?: number;
+    /** Bytes of a body that is no stream. Default 16 MiB. */
+    maxBodyBytes?: number;
+    /** Bytes of an event id; a stream with a longer one can't be resumed. Default 1 024. */
+    maxIdBytes?: number;
+  };
+  /** Used instead of `globalThis.fetch`, and like it called without a receiver. */
+  fetch?: FetchLike;
+  /** Added to every request; `method`, `body` and `signal` are landfall's. */
+  requestInit?: RequestInit;
+  /**
+   * Added to every request; a function is asked for each one. The names `accept`, `content-type`, `last-event-id` and
+   * `mcp-*` are landfall's: given here they are left out, with a warning to the logger.
+   */
+  headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
+  /**
+   * Send the DELETE that ends the server's session when closing. Default true, but false with a preset `sessionId`, which
+   * says that the session is to be taken up again.
+   */
+  terminateSessionOnClose?: boolean;
+  /** `full` shows session ids and cursors in diagnostics and errors; else they are digests. */
+  diagnostics?: "redacted" | "full";
+  /** Told what happens, never with arguments, results or tokens. */
+  logger?: {
+    debug?(m: string, data?: object): void;
+    info?(m: string, data?: object): void;
+    warn?(m: string, data?: object): void;
+    error?(m: string, data?: object): void;
+  };
+  /**
+   * Whether to open a stream for messages that belong to no call. `auto` (the default): in a {@link LandfallTransport}
+   * always, once the server took `notifications/initialized`, as the official transports do; in a session where `onEvent`
+   * or `onRequest` would hear of them.
+   */
+  listen?: "auto" | boolean;
+  /** Gives each request its bearer token, and gets another where the server refuses it. */
+  authProvider?: AuthProvider;
+  /** Told every event of every call and of the session, in order. What it throws is logged. */
+  onevent?: (event: CallEvent | SessionEvent) => void;
+  /** A session that another client began. An official Client then sends no `initialize`, and knows no capabilities. */
+  sessionId?: string;
+  /** The protocol version of that session. */
+  protocolVersion?: string;
+  /**
+   * `same-origin` (the default) follows redirects that keep the origin and the method; `follow` leaves them to `fetch`.
+   * A `requestInit.redirect` of `error` or `manual` is obeyed in any case.
+   */
+  redirectPolicy?: "same-origin" | "follow";
+  /**
+   * The official transports' options: the delays are `retry.baseMs` and `retry.maxMs`, unless these are given, too;
+   * `maxRetries` bounds attempts in a row that brought nothing, and with 0 no stream is resumed.
+   */
+  reconnectionOptions?: {
+    initialReconnectionDelay: number;
+    maxReconnectionDelay: number;
+    reconnectionDelayGrowFactor: number;
+    maxRetries: number;
+  };
+  /**
+   * Replaces the waits before a stream is resumed: it calls `reconnect` when it is time, and may return how to give up.
+   * It replaces no clock.
+   */
+  // biome-ignore lint/suspicious/noConfusingVoidType: as the SDKs have it
+  reconnectionScheduler?: (reconnect: () => void, delay: number, attempt: number) => (() => void) | void;
+  /** For an OAuth provider (`landfall/v1`, `landfall/v2`): what a 403 that asks for more scope leads to. */
+  onInsufficientScope?: "reauthorize" | "throw";
+  /** For an OAuth provider: how often one call may ask for more scope. Default 1. */
+  maxStepUpRetries?: number;
+  /** For an OAuth provider of `landfall/v2`: what that SDK's option of the same name says. */
+  skipIssuerMetadataValidation?: boolean;
+}
+
+/** Options of {@link Connect}. One that this version does not know is refused with a {@link ConfigError}. */
+export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sessionId" | "protocolVersion"> {
+  /** Who this client is, for `initialize`. Default: landfall and its version. */
+  clientInfo?: { name: string; version: string };
+  /** The client capabilities, for `initialize`. Default none; what `onRequest` can answer belongs here. */
+  capabilities?: Record<string, unknown>;
+  /**
+   * Answers a request of the server's (sampling, elicitation, roots). What it gives is the result; what it throws
+   * becomes a JSON-RPC error -32603 with that message. `signal` is aborted when the server cancels the request, and
+   * when the session ends. Without it the server is told -32601.
+   */
+  onRequest?: (request: { method: string; params?: unknown; signal: AbortSignal }) => Promise<unknown>;
+  /**
+   * Given every event of every call and of the session, in order; one is not waited for before the next. A message or
+   * progress is handled when what it gives for it settles, within `handlerMs`. One that throws or rejects is logged, and
+   * its event comes again with the next resume, once; a stream is never resumed for it.
+   */
+  onEvent?: (event: CallEvent | SessionEvent) => void | Promise<void>;
+  /**
+   * Asked where a call is about to fail with the outcome `unknown` (not for one that was cancelled, or that ends with the
+   * session): a value other than `undefined` becomes its result. It has 3 x `connectMs`, which add to `deadlineMs`. What
+   * it throws is logged and is no result.
+   */
+  onUnknown?: (call: CallInfo) => Promise<unknown | undefined>;
+}
+
+/** Options of one call. */
+export interface CallOptions {
+  /** The clocks of this call; `handshakeMs` and `handlerMs` are the session's. */
+  timeouts?: Timeouts;
+  /** The caller knows that executing this call twice does no harm. */
+  idempotent?: boolean;
+  /** Cancels the call. */
+  signal?: AbortSignal;
+  /** Of this call, above the session's own. Not for `listTools`. */
+  onGap?: OnGap;
+  /** A cursor: the call starts by resuming its stream there, and nothing is posted. Not for `listTools`. */
+  resumptionToken?: string;
+  /**
+   * Told each new cursor of the call once everything before it was handled, also after resumes. What it throws is logged.
+   * Not for `listTools`.
+   */
+  onresumptiontoken?: (token: string) => void;
+  /** Added to the requests of this call, above the session's own headers. */
+  headers?: Record<string, string>;
+}
+
+/** Options of {@link LandfallTransport.send}: those that the Clients of the SDKs pass. */
+export interface SendOptions {
+  relatedRequestId?: string | number;
+  /** A cursor: the request is not posted, but its stream resumed there. */
+  resumptionToken?: string;
+  /** Told each new cursor, also after resumes. */
+  onresumptiontoken?: (token: string) => void;
+  /** Cancels the request. */
+  requestSignal?: AbortSignal;
+  /** Cancels the request. */
+  signal?: AbortSignal;
+  /** Called once when the stream of the request is gone for good, and not because the caller wished it. */
+  onRequestStreamEnd?: () => void;
+  /** Headers of this request, `Mcp-Param-*` among them; those that are the transport's are left out. */
+  headers?: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,455 @@
+import { plainErrors, refusalOf, rejection } from "./brands.js";
+import type { CallRecord } from "./call.js";
+import { type Client, ResumedStream, SentMessage, SentRequest } from "./carried.js";
+import {
+  answerText,
+  type ClientMessage,
+  carriedRequest,
+  isHandshake,
+  paramsText,
+  resumption,
+  signalsOf,
+} from "./carry.js";
+import { createClock } from "./clock.js";
+import { group, type Settings } from "./config.js";
+import { Connection, type Known, type Owner, type SessionInfo } from "./connection.js";
+import { Connections } from "./connections.js";
+import { emit } from "./emit.js";
+import { ConfigError } from "./errors.js";
+import { jsonRpcError, type Why } from "./events.js";
+import type { Failure } from "./fetch.js";
+import type { Instances } from "./instance.js";
+import { Uncounted } from "./metrics.js";
+import { ToolHeaders } from "./modern.js";
+import type { Json, SendOptions, State, TransportOptions } from "./options.js";
+import { ignored, isThenable } from "./promise.js";
+import { ClientRequests } from "./requests.js";
+import type { Sdk } from "./sdk.js";
+import { aborted, closedBefore } from "./session.js";
+import { readTransportSettings } from "./transport-options.js";
+import type { CallEvent, Metrics, SessionEvent, ToolCallFailed } from "./types.js";
+import { Unknowns } from "./unknown.js";
+import { unsentEvent } from "./unsent.js";
+
+/** Where a transport gets its module, and what the SDK of its Client brings along. */
+export interface Binding {
+  instances: Instances;
+  sdk: Sdk;
+}
+
+/** A `Transport` of the SDKs, whichever entry it comes from. */
+export class ClientTransport {
+  /** Called once, when the transport was closed. */
+  onclose?: () => void;
+  /** Told what went wrong: what `send()` rejects with, too, as in the official transports. */
+  onerror?: (error: Error) => void;
+  /** Given every message of the server's. One of a stream is handled when it returns, and failed when it throws. */
+  // biome-ignore lint/suspicious/noExplicitAny: each SDK has a message type of its own
+  onmessage?: (message: any, extra?: any) => void;
+  /** Told every event of every call and of the session, in order. What it throws is logged. */
+  onevent?: (event: CallEvent | SessionEvent) => void;
+  /** The version of the session, as the Client set it or the handshake gave it. */
+  protocolVersion?: string;
+  /** A modern request is cancelled by its signal, and nothing is posted for it. */
+  readonly hasPerRequestStream = true;
+  /** The Client may ask by `server/discover`. */
+  readonly supportsProtocolVersionDiscovery = true;
+  /** Its answer always comes, or its failure. */
+  readonly waitsForProtocolVersionDiscovery = true;
+  /** `Mcp-Param-*` headers that the Client gives go out. */
+  readonly supportsMcpToolParameterHeaders = true;
+  readonly #settings: Settings;
+  readonly #sdk: Sdk;
+  readonly #owner: Owner;
+  readonly #connections: Connections;
+  readonly #requests: ClientRequests;
+  readonly #tools = new ToolHeaders();
+  readonly #client: Client;
+  readonly #calls = new Map<string | number, CallRecord>();
+  readonly #tokens = new Map<string | number, unknown>();
+  #hello: string | undefined;
+  #info: SessionInfo | undefined;
+  #toldVersion: { connection: Connection; version: string | undefined } | undefined;
+  #loading: Promise<void> | undefined;
+  #isLoaded = false;
+  #isStarted = false;
+  #closing: Promise<void> | undefined;
+  #isOver = false;
+
+  /** Bound by an entry. */
+  constructor({ instances, sdk }: Binding, url: string | URL, given: TransportOptions | undefined) {
+    const options = given ?? {};
+    const settings = readTransportSettings(url, options, sdk);
+    this.#settings = settings;
+    this.#sdk = sdk;
+    const { sessionId, protocolVersion, onevent } = options;
+    if (typeof onevent === "function") this.onevent = onevent;
+    if (protocolVersion) this.protocolVersion = protocolVersion;
+    this.#requests = new ClientRequests((request) => this.#deliver(request));
+    this.#client = {
+      deliver: (message) => this.#deliver(message),
+      hasToken: (token) => [...this.#tokens.values()].includes(token),
+      rejection: (event, failure) => this.#rejection(event, failure),
+    };
+    this.#owner = {
+      settings,
+      clock: createClock(),
+      unknowns: new Unknowns(settings),
+      uncounted: new Uncounted(),
+      requests: () => this.#requests,
+      heard: (message) => void this.#deliver(message),
+      emit: (event) => this.#emit(event),
+      ready: (info, known) => this.#stands(info, known),
+      neverReady: () => {},
+    };
+    const known = { ...(sessionId && { sessionId }), ...(protocolVersion && { protocolVersion }) };
+    this.#connections = new Connections(
+      instances,
+      this.#owner,
+      Object.keys(known).length === 0 ? undefined : known,
+    );
+  }
+
+  /** The server's session, once there is one. */
+  get sessionId(): string | undefined {
+    return this.#connections.known?.sessionId;
+  }
+
+  /** Loads the module; nothing is sent. A Client calls it. */
+  async start(): Promise<void> {
+    if (this.#isStarted) {
+      throw new Error(
+        "LandfallTransport already started! If using Client class, note that connect() calls start() automatically.",
+      );
+    }
+    this.#isStarted = true;
+    try {
+      await this.#load();
+      this.#connection();
+    } catch (thrown) {
+      // A failed download says nothing about the next one.
+      this.#isStarted = false;
+      throw thrown;
+    }
+  }
+
+  /**
+   * Sends a message. For a request it stays pending until `onmessage` was given the response, and rejects where there
+   * will be none: with {@link ToolCallFailedError}, and in the handshake with what the SDKs expect. Several messages are
+   * sent one by one.
+   */
+  async send(message: object | object[], options: SendOptions = {}): Promise<void> {
+    if (Array.isArray(message)) {
+      await Promise.all(message.map((each) => this.send(each, options)));
+      return;
+    }
+    try {
+      // Not awaited without need: what is sent in a row goes out in that order.
+      if (!this.#isLoaded) await this.#load();
+      await this.#send(message as ClientMessage, options ?? {});
+    } catch (thrown) {
+      if (!isWanted(thrown)) this.#report(thrown);
+      throw thrown;
+    }
+  }
+
+  /**
+   * Ends it: pending calls end as `closed`, the server's session is ended (`terminateSessionOnClose`), then `onclose` is
+   * called, once; afterwards there is no request, timer or callback. May be called again; never rejects.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** The version of later legacy messages; a Client calls it after its handshake. */
+  setProtocolVersion(version: string): void {
+    this.protocolVersion = version;
+  }
+
+  /** Taken for the Client's sake: a message says itself what version it is of. */
+  setSupportedProtocolVersions(_versions: string[]): void {}
+
+  /** Ends the server's session, where there is one, and leaves the transport open. */
+  async terminateSession(): Promise<void> {
+    if (this.sessionId === undefined) return;
+    try {
+      await this.#load();
+      const sent = new SentMessage({
+        ...this.#client,
+        rejection: (event, failure) => this.#stays(event, failure),
+      });
+      this.#connection().terminate(sent);
+      await sent.done;
+      const { sessionId: _ended, ...known } = this.#connections.known ?? {};
+      this.#connections.known = known;
+    } catch (thrown) {
+      this.#report(thrown);
+      throw thrown;
+    }
+  }
+
+  /** Resumes a stream after the event of that id; resolves when it is open. What comes on it goes to `onmessage`. */
+  async resumeStream(
+    lastEventId: string,
+    options: { onresumptiontoken?: (token: string) => void } = {},
+  ): Promise<void> {
+    try {
+      await this.#load();
+      const stream = new ResumedStream(this.#client, (error) => this.#report(error));
+      this.#connection().call(resumption(lastEventId, options.onresumptiontoken), stream);
+      await stream.done;
+    } catch (thrown) {
+      this.#report(thrown);
+      throw thrown;
+    }
+  }
+
+  /**
+   * Gives the OAuth provider what the user agent brought back: the parameters of the callback's URL, or the code and
+   * `iss` among them. Needs an OAuth provider: `landfall/v1`, `landfall/v2`.
+   */
+  async finishAuth(codeOrParams: string | URLSearchParams, iss?: string): Promise<void> {
+    const { credentials, providerFetch } = this.#settings;
+    if (credentials?.finish === undefined) {
+      const needed = "finishAuth needs an OAuth provider, by the entry landfall/v1 or landfall/v2";
+      throw this.#sdk.errors.unauthorized(needed);
+    }
+    await credentials.finish(codeOrParams, iss, providerFetch);
+  }
+
+  /**
+   * What was counted since the beginning, or since the last `reset`. What an instance of the module had counted goes with
+   * it when it fails; its calls then count as failed.
+   */
+  metrics(options?: { reset?: boolean }): Metrics {
+    const { reset = false } = group("options", options, ["reset"]);
+    if (typeof reset !== "boolean") throw new ConfigError("reset", "reset must be true or false");
+    return this.#owner.uncounted.addTo(this.#connections.metrics(reset), reset);
+  }
+
+  /** What is known of the session, to go on with it elsewhere. */
+  exportState(): State {
+    const { sessionId, protocolVersion, greeting, hello } = this.#connections.known ?? {};
+    const version = protocolVersion ?? this.protocolVersion;
+    const told: Record<string, string | undefined> = { sessionId, protocolVersion: version, greeting, hello };
+    const members = Object.entries(told).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const { capabilities } = this.#info ?? {};
+    return {
+      version: 1,
+      endpoint: this.#settings.core().url,
+      ...Object.fromEntries(members),
+      ...(capabilities === undefined ? {} : { capabilities: capabilities as Json }),
+    };
+  }
+
+  async #send(message: ClientMessage, options: SendOptions): Promise<void> {
+    const { id, method, params } = message;
+    if (method === undefined) {
+      this.#connection().answer(answerText(message, this.#requests.rawId(id)));
+    } else if (method === "notifications/cancelled") {
+      this.#cancel(params);
+    } else if (id === undefined || id === null) {
+      await this.#notify(method, params, options);
+    } else {
+      await this.#request({ ...message, id, method }, options);
+    }
+  }
+
+  async #request(
+    message: ClientMessage & { id: string | number; method: string },
+    options: SendOptions,
+  ): Promise<void> {
+    const { id, method, params } = message;
+    const prepared = carriedRequest(message, options, this.#settings, this.#tools);
+    const { spec, token } = prepared;
+    this.#refuse(prepared.signals, id, method, spec.tool);
+    const connection = this.#connection({ id, method, tool: spec.tool });
+    if (method === "initialize") this.#hello = paramsText(params);
+    if (token !== undefined) this.#tokens.set(id, token);
+    const sent = new SentRequest(this.#client, {
+      id,
+      ownProgress: spec.progress,
+      response: (response, httpStatus) => this.#response(message, spec.version, response, httpStatus),
+      onStreamEnd: options.onRequestStreamEnd && (() => this.#guarded(options.onRequestStreamEnd)),
+      onEnd: () => this.#forget(id, record),
+    });
+    let record: CallRecord | undefined;
+    try {
+      record = connection.call(prepared, sent);
+    } catch (thrown) {
+      this.#tokens.delete(id);
+      throw thrown;
+    }
+    if (!record.isSettled) this.#calls.set(id, record);
+    await sent.done;
+  }
+
+  async #notify(
+    method: string,
+    params: Record<string, unknown> | undefined,
+    options: SendOptions,
+  ): Promise<void> {
+    const text = paramsText(params);
+    this.#refuse(signalsOf(options), method, method, undefined);
+    const sent = new SentMessage(this.#client);
+    this.#connection({ id: method, method, tool: undefined }).notify(method, text, sent);
+    await sent.done;
+  }
+
+  /** The Client gave up a request. One that has ended is nobody's business any more. */
+  #cancel(params: Record<string, unknown> | undefined): void {
+    const { requestId, reason } = params ?? {};
+    const record = this.#calls.get(requestId as string | number);
+    record?.cancel(typeof reason === "string" ? reason : undefined);
+  }
+
+  /** A response as the Client is to have it. Throws what `send()` is to reject with instead. */
+  #response(
+    { id, method, params }: ClientMessage & { method: string },
+    version: string | undefined,
+    response: object,
+    httpStatus: number | undefined,
+  ): object {
+    // The SDKs judge the handshake by its status.
+    if (isHandshake(method) && httpStatus !== undefined && httpStatus >= 400 && "error" in response) {
+      const { message } = jsonRpcError(response.error);
+      const refusal = { status: httpStatus, statusText: "", text: JSON.stringify(response) };
+      throw this.#sdk.errors.http("message", `Error POSTing to endpoint: ${message}`, refusal, {});
+    }
+    if (version === undefined || method !== "tools/list" || !("result" in response)) return response;
+    const { result, leftOut } = this.#tools.learn(response.result, params?.cursor === undefined);
+    for (const { tool, problem } of leftOut) {
+      const message = `the tool ${tool} is left out: ${problem}`;
+      this.#emit({
+        ...{ type: "warning", code: "invalid_x_mcp_header", message },
+        ...{ at: this.#owner.clock(), requestId: id as string | number },
+      });
+    }
+    return { ...response, result };
+  }
+
+  #forget(id: string | number, record: CallRecord | undefined): void {
+    // The Client may have used an id again.
+    if (record !== undefined && this.#calls.get(id) !== record) return;
+    this.#calls.delete(id);
+    this.#tokens.delete(id);
+  }
+
+  /** The connection to use. Throws what `send()` rejects with where there is none. */
+  #connection(call?: { id: string | number; method: string; tool: string | undefined }): Connection {
+    const usable = this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
+    if (!(usable instanceof Connection)) throw this.#unsent(call, usable.why, usable.thrown);
+    const version = this.protocolVersion;
+    const told = this.#toldVersion;
+    if (version !== undefined && (told?.connection !== usable || told.version !== version)) {
+      usable.setVersion(version);
+      this.#toldVersion = { connection: usable, version };
+    }
+    return usable;
+  }
+
+  /** Loads the module, once. */
+  #load(): Promise<void> {
+    this.#loading ??= this.#connections.load().then((missing) => {
+      if (missing === undefined) {
+        this.#isLoaded = true;
+        return;
+      }
+      this.#loading = undefined;
+      throw this.#unsent(undefined, missing.why, missing.thrown);
+    });
+    return this.#loading;
+  }
+
+  /** Throws where the caller had given it up before it was sent. */
+  #refuse(signals: AbortSignal[], id: string | number, method: string, tool: string | undefined): void {
+    const signal = signals.find((each) => each.aborted);
+    if (signal !== undefined) throw this.#unsent({ id, method, tool }, aborted, signal.reason);
+  }
+
+  #unsent(
+    call: { id: string | number; method: string; tool: string | undefined } | undefined,
+    why: Why,
+    thrown?: unknown,
+  ): unknown {
+    const { id, method, tool } = call ?? { id: "unsent", method: "initialize", tool: undefined };
+    const event = unsentEvent({ id, method, tool, at: this.#owner.clock() }, why);
+    if (call !== undefined) this.#owner.uncounted.count(why);
+    this.#emit(event);
+    return plainErrors.failed(event, undefined, thrown === undefined ? {} : { cause: thrown });
+  }
+
+  #rejection(event: ToolCallFailed, failure: Failure): unknown {
+    const { credentials } = this.#settings;
+    const failing = { event, failure, isHandshake: isHandshake(event.method), credentials };
+    return rejection(this.#sdk.errors, failing);
+  }
+
+  /** What `terminateSession()` rejects with. */
+  #stays(event: ToolCallFailed, failure: Failure): unknown {
+    const refusal = refusalOf(event, failure);
+    const error = this.#rejection(event, failure);
+    if (refusal === undefined || event.reason === "unauthorized") return error;
+    const { status, statusText } = refusal;
+    const message = `Failed to terminate session: ${statusText || status}`;
+    return this.#sdk.errors.http("termination", message, refusal, { cause: error });
+  }
+
+  #stands(info: SessionInfo, known: Known | undefined): void {
+    this.#info = info;
+    const hello = this.#hello ?? this.#connections.known?.hello;
+    this.#connections.known = { ...known, ...(hello === undefined ? {} : { hello }) };
+    // The core took it from the handshake, also where the session was replaced.
+    this.protocolVersion = info.protocolVersion;
+    const connection = this.#toldVersion?.connection;
+    if (connection !== undefined) this.#toldVersion = { connection, version: info.protocolVersion };
+  }
+
+  #deliver(message: object): boolean {
+    if (this.#isOver) return true;
+    try {
+      const given: unknown = this.onmessage?.(message);
+      // Nobody waits for what a handler promises.
+      if (isThenable(given)) given.then(undefined, (thrown) => this.#report(thrown));
+      return true;
+    } catch (thrown) {
+      this.#report(thrown);
+      return false;
+    }
+  }
+
+  #report(thrown: unknown): void {
+    if (this.#isOver) return;
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
+    this.#guarded(() => this.onerror?.(error));
+  }
+
+  #emit(event: CallEvent | SessionEvent): void {
+    if (this.#isOver) return;
+    const { log, handlerMs } = this.#settings;
+    emit({ log, handlerMs, onEvent: this.onevent }, event);
+  }
+
+  /** Calls something of the user's or the Client's. */
+  #guarded(call: (() => void) | undefined): void {
+    try {
+      call?.();
+    } catch (thrown) {
+      this.#settings.log.threw("a callback", thrown);
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#owner.unknowns.stop();
+    await this.#connections.close();
+    this.#isOver = true;
+    ignored(() => this.onclose?.());
+  }
+}
+
+/** The caller wished it: nothing went wrong. */
+function isWanted(thrown: unknown): boolean {
+  const { reason } = (thrown ?? {}) as { reason?: unknown };
+  return reason === "cancelled" || reason === "closed";
+}
