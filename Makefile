@@ -13,7 +13,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test soak fuzz matrix build pack clean distclean
+.PHONY: help demo check test conformance soak fuzz matrix build pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -29,6 +29,9 @@ test: ## everything, browsers and real servers too
 
 matrix: build ## every fault against landfall and the clients that others wrote, as a table
 	@$(env) node tests/matrix/matrix.mjs
+
+conformance: build ## the official conformance suite, scenario by scenario
+	@$(env) node tests/conformance/main.mjs
 
 soak: .setup-wasm ## a million schedules of the simulation (SCHEDULES)
 	@$(env) env LANDFALL_SOAK=$(or $(SCHEDULES),1000000) cargo test --release --test proto sim -- --nocapture

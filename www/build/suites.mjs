@@ -1,6 +1,7 @@
 // What `make test` runs, in this order; `make check` runs those that say `quick`.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { suiteNode } from "../../tests/conformance/suite.mjs";
 import { cargoCounts, checkCounts, fuzzCounts, nodeCounts } from "./counts.mjs";
 
 const WASM = ["--target", "wasm32-unknown-unknown"];
@@ -62,6 +63,7 @@ export function suites() {
     node("fault server", "tests/server", { quick: true }),
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
     node("fault matrix", "tests/matrix"),
+    node("conformance", "tests/conformance", { skip: suiteNode() ? undefined : "no Node 22" }),
     node("package", "tests/packaging"),
     node("pages", "tests/pages", { skip: onPath("chromium") ? undefined : "no chromium" }),
     fuzz(),
