@@ -19,7 +19,10 @@ async function works({ connect }) {
 }
 
 test("every entry has the same exports", async () => {
-  const expected = ["ConfigError", "ServerError", "ToolCallFailedError", "connect"];
+  const expected = [
+    ...["ConfigError", "LandfallTransport", "ServerError", "ToolCallFailedError", "connect"],
+    "sdkRequestOptions",
+  ];
   for (const entry of ["index", "url", "url-node", "slim"]) {
     const names = Object.keys(await import(new URL(`${entry}.js`, folder))).sort();
     assert.deepEqual(

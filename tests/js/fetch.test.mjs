@@ -51,7 +51,7 @@ test("headers: the core's are above the call's, above the session's, above reque
     requestInit: { headers: { a: "init", b: "init", c: "init", d: "init" } },
     headers: new Headers({ b: "session", c: "session", d: "session" }),
   });
-  const call = () => ({ c: "call", d: "call" });
+  const call = () => ({ given: { c: "call", d: "call" } });
   await open.open(1, address, { headers: new Headers({ d: "core", accept: "text/event-stream" }) }, call);
   assert.deepEqual(asked[0].headers, {
     a: "init",
@@ -76,7 +76,7 @@ test("reserved headers of the user's are left out, and a logger is told once", a
   });
   for (const exchange of [1, 2]) {
     await open.open(exchange, address, { headers: { accept: "application/json" } }, () => ({
-      "mcp-name": "x",
+      given: { "mcp-name": "x" },
     }));
     assert.deepEqual(asked[exchange - 1].headers, { accept: "application/json", "x-mine": "y" });
   }
@@ -247,8 +247,8 @@ test("a Response whose body can't be had fails its exchange with the reason, and
   for (const [response, message] of cases) {
     const { open } = exchanges({ fetch: async () => response });
     await assert.rejects(open.open(1, address, {}, none, 4), message);
-    assert.match(open.takeCause(4).thrown.message, message);
-    assert.equal(open.takeCause(4), undefined);
+    assert.match(open.takeFailure(4).thrown.message, message);
+    assert.deepEqual(open.takeFailure(4), {});
   }
   await turn();
   assert.equal(unhandled.mock.callCount(), 0);

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClock } from "../../target/npm/clock.js";
-import { connector } from "../../target/npm/connect.js";
 import { isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "../../target/npm/runtime.js";
-import { emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
+import { connectBy, emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
 
 /** As in a renderer of Electron: a browser that has `process`. */
 function inBrowser(t) {
@@ -59,7 +58,7 @@ test("in a browser few bodies may be open to a server that speaks HTTP/1.1", (t)
 test("in a browser sessions share instances beyond the 24th, the least used first", async (t) => {
   inBrowser(t);
   const cores = [];
-  const connect = connector(
+  const connect = connectBy(
     () => emptyModule,
     () => {
       const core = new FakeCore();

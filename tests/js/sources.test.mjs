@@ -20,13 +20,36 @@ test("there is no eval, no dynamic import and no top-level await", () => {
   }
 });
 
-test("only the entry for Node imports a module of Node's, and nothing imports a package", () => {
+// Each entry for an SDK takes from it what it can't bring along; nothing else does.
+const allowed = new Map([
+  ["url-node.js", ["node:fs/promises"]],
+  [
+    "sdk-v1.js",
+    ["@modelcontextprotocol/sdk/client/auth.js", "@modelcontextprotocol/sdk/client/streamableHttp.js"],
+  ],
+  ["sdk-v2.js", ["@modelcontextprotocol/client"]],
+]);
+
+test("only the entry for Node imports a module of Node's, and only those for an SDK import that SDK", () => {
   for (const [name, text] of sources) {
     const imports = [...text.matchAll(/^(?:import|export)\s(?:[^;"'=]*?\bfrom\s)?\s*["']([^"']+)["']/gm)].map(
       ([, from]) => from,
     );
     const foreign = imports.filter((from) => !from.startsWith("./"));
-    assert.deepEqual(foreign, name === "url-node.js" ? ["node:fs/promises"] : [], name);
+    assert.deepEqual(foreign, allowed.get(name) ?? [], name);
+  }
+});
+
+test("no other entry reaches an entry for an SDK", () => {
+  const importsOf = (name) =>
+    [...(new Map(sources).get(name) ?? "").matchAll(/\bfrom\s*["']\.\/([^"']+)["']/g)].map(
+      ([, from]) => from,
+    );
+  for (const entry of ["index.js", "workerd.js", "url.js", "url-node.js", "slim.js"]) {
+    const reached = new Set([entry]);
+    for (const name of reached) for (const next of importsOf(name)) reached.add(next);
+    assert.ok(reached.has("transport.js"), entry);
+    assert.ok(!reached.has("sdk-v1.js") && !reached.has("sdk-v2.js"), entry);
   }
 });
 
