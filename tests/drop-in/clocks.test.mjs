@@ -1,0 +1,170 @@
+// Time without waiting: timers, clocks and the network are the test's own. A Client has a timer; landfall's defaults
+// end no call before it, and the AI SDK, which has none, gets landfall's.
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, mock, test } from "node:test";
+import { eventStream, stubServer } from "../js/support/stub-server.mjs";
+import { aiSdk1, aiSdk2, sdkV1, sdkV2Legacy } from "./clients/all.mjs";
+import { createTransport, landfall, ours } from "./transports.mjs";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+/** Short enough that no timer seems to have slept. */
+const STEP = 5 * SECOND;
+const URL_OF_STUB = "http://127.0.0.1/mcp";
+
+let elapsed;
+beforeEach(() => {
+  elapsed = 0;
+  mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"], now: 1_000_000_000_000 });
+  mock.method(performance, "now", () => 1_000 + elapsed);
+});
+afterEach(() => {
+  mock.timers.reset();
+  mock.restoreAll();
+});
+
+/** Lets everything happen that needs no time. */
+async function settle() {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Lets time go by, in steps; `during` is called before each. */
+async function pass(ms, during = () => {}) {
+  for (const end = elapsed + ms; elapsed < end; ) {
+    during();
+    const step = Math.min(STEP, end - elapsed);
+    elapsed += step;
+    mock.timers.tick(step);
+    await settle();
+  }
+}
+
+/** A promise's outcome so far. */
+function watch(promise) {
+  const seen = {};
+  promise.then(
+    (value) => Object.assign(seen, { value }),
+    (error) => Object.assign(seen, { error }),
+  );
+  return seen;
+}
+
+/** A session of `client` with a server that does what `calls` says of tools/call, and `pings` of ping. */
+async function open(client, calls, pings) {
+  const stub = stubServer(({ method, body }) => {
+    if (method === "GET") return new Response(null, { status: 405 });
+    if (body?.method === "tools/call") return calls(body);
+    if (body?.method === "ping") return pings?.(body);
+    if (body?.method !== "tools/list") return undefined;
+    const tools = [{ name: "slow", inputSchema: { type: "object" } }];
+    return { jsonrpc: "2.0", id: body.id, result: { tools } };
+  });
+  const opening = watch(client.open(createTransport(client, URL_OF_STUB, { fetch: stub.fetch })));
+  for (let i = 0; i < 200 && !("value" in opening) && !opening.error; i += 1) await settle();
+  if (!opening.value) throw opening.error ?? new Error("no session");
+  return { session: opening.value, stub };
+}
+
+const answerTo = ({ id }) => ({
+  jsonrpc: "2.0",
+  id,
+  result: { content: [{ type: "text", text: "at last" }] },
+});
+const hang = () => new Promise(() => {});
+
+/** Ways to be silent for long; `begin` answers the POST, `speak` ends the silence. */
+const SILENCES = {
+  "no headers before the answer": () => {
+    let speak;
+    const promise = new Promise((resolve) => {
+      speak = resolve;
+    });
+    return { begin: () => promise, speak: (call) => speak(answerTo(call)) };
+  },
+  "a stream with heartbeats": () => {
+    const stream = eventStream();
+    return {
+      begin: () => stream.response,
+      during: () => stream.isCancelled || stream.raw(": still here\n\n"),
+      speak: (call) => stream.event(answerTo(call)),
+    };
+  },
+  "a silent stream, and a server that answers pings": () => {
+    const stream = eventStream();
+    return { begin: () => stream.response, speak: (call) => stream.event(answerTo(call)) };
+  },
+  "a silent stream, and a server too busy for pings": () => {
+    const stream = eventStream();
+    return { begin: () => stream.response, speak: (call) => stream.event(answerTo(call)), pings: hang };
+  },
+};
+
+for (const client of [sdkV1, sdkV2Legacy]) {
+  describe(`a tool silent for half an hour answers a Client that waits an hour: ${client.name}`, () => {
+    for (const [name, silence] of Object.entries(SILENCES)) {
+      test(name, async () => {
+        const { begin, during, speak, pings } = silence();
+        let call;
+        const { session } = await open(
+          client,
+          (body) => {
+            call = body;
+            return begin();
+          },
+          pings,
+        );
+        const seen = watch(session.call("slow", {}, { timeout: HOUR }));
+        await pass(30 * MINUTE, during);
+        assert.deepEqual(seen, {});
+        speak(call);
+        await settle();
+        assert.equal(seen.value?.content[0].text, "at last", String(seen.error));
+      });
+    }
+  });
+
+  describe(client.name, () => {
+    test("a Client's own timer ends the call", async () => {
+      const { begin } = SILENCES["a silent stream, and a server that answers pings"]();
+      const { session } = await open(client, begin);
+      const seen = watch(session.call("slow", {}, { timeout: MINUTE }));
+      await pass(MINUTE + STEP);
+      assert.match(String(seen.error), /timed out/);
+    });
+
+    test("a Client that would wait for two hours hears of landfall's deadline after one", ours, async () => {
+      const { begin, during } = SILENCES["a stream with heartbeats"]();
+      const { session } = await open(client, begin);
+      const seen = watch(session.call("slow", {}, { timeout: 2 * HOUR }));
+      await pass(HOUR - MINUTE, during);
+      assert.deepEqual(seen, {});
+      await pass(2 * MINUTE, during);
+      assert.equal(seen.error?.reason, "deadline_exceeded");
+    });
+
+    test("clocks that were set apply", ours, async () => {
+      const { begin } = SILENCES["no headers before the answer"]();
+      const stub = stubServer(({ body }) => (body?.method === "tools/call" ? begin() : undefined));
+      const options = { fetch: stub.fetch, timeouts: { callMs: 20 * SECOND, recoveryMs: 30 * SECOND } };
+      const opening = watch(client.open(createTransport(client, URL_OF_STUB, options)));
+      for (let i = 0; i < 200 && !opening.value; i += 1) await settle();
+      const seen = watch(opening.value.call("slow", {}, { timeout: HOUR }));
+      await pass(25 * SECOND);
+      assert.ok(seen.error instanceof landfall.ToolCallFailedError, String(seen.error));
+      assert.match(seen.error.reason, /^(first_byte|call)_timeout$/);
+    });
+  });
+}
+
+for (const client of [aiSdk1, aiSdk2]) {
+  test(`a client without a timer has landfall's: ${client.name}`, ours, async () => {
+    const { begin } = SILENCES["no headers before the answer"]();
+    const { session } = await open(client, begin);
+    const seen = watch(session.call("slow", {}));
+    await pass(110 * SECOND);
+    assert.deepEqual(seen, {});
+    await pass(20 * SECOND);
+    assert.match(seen.error?.reason, /^(first_byte|call)_timeout$/);
+  });
+}

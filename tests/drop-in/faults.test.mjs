@@ -1,0 +1,37 @@
+// Every fault through every client: the caller's own promise settles, for the right reason, before any timer of the
+// client's, and the tool runs as often as it may.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { differences } from "../matrix/report.mjs";
+import { clients } from "./clients/all.mjs";
+import { faultsOf } from "./faults.mjs";
+import { runFaults } from "./run.mjs";
+import { ours } from "./transports.mjs";
+
+/** How a row differs from what is expected, in what the caller learns of the execution too. */
+function differencesOf({ fault, row }) {
+  const { outcome, known = "unknown" } = fault.expected;
+  const list = differences(row, fault);
+  if (outcome === "failed" && row.known !== known) list.push(`the outcome is ${row.known}, not ${known}`);
+  return list;
+}
+
+describe("every fault settles the caller's promise", ours, () => {
+  const unhandled = [];
+  const note = (thrown) => unhandled.push(thrown);
+  let columns;
+  before(async () => {
+    process.on("unhandledRejection", note).on("uncaughtException", note);
+    columns = await Promise.all(clients.map((client) => runFaults(client)));
+  });
+  after(() => process.off("unhandledRejection", note).off("uncaughtException", note));
+
+  for (const [i, client] of clients.entries()) {
+    describe(client.name, () => {
+      for (const [j, { name }] of faultsOf(client.era).entries()) {
+        test(name, () => assert.deepEqual(differencesOf(columns[i][j]), []));
+      }
+    });
+  }
+  test("nothing is left unhandled", () => assert.deepEqual(unhandled, []));
+});
