@@ -32,13 +32,15 @@ impl Rng {
     }
 }
 
-/// Our own backoff: `base` doubled per attempt, capped, spread by a quarter either way.
+/// Our own backoff: `base` grown by each attempt, capped, spread by a quarter either way.
 #[derive(Clone, Debug)]
 pub(crate) struct Backoff {
     /// `retry.baseMs`.
     pub(crate) base: Duration,
     /// `retry.maxMs`.
     pub(crate) max: Duration,
+    /// By what it grows.
+    pub(crate) growth: f64,
 }
 
 /// A server's hint is never shortened; it is spread by a tenth of it, at most this much.
@@ -46,11 +48,27 @@ const HINT_SPREAD: Duration = Duration::from_millis(200);
 /// From this many barren opens in a row on, a hint alone (`retry: 1`) no longer sets the pace.
 const BARREN_LIMIT: u32 = 3;
 
+/// The longest wait before a stream that belongs to no call is opened again.
+const PATIENT: Duration = Duration::from_secs(60);
+
 impl Backoff {
     /// The wait before attempt `attempt` (from 0) without any hint.
     pub(crate) fn own(&self, attempt: u32, rng: &mut Rng) -> Duration {
-        let doubled = self.base.saturating_mul(1u32.checked_shl(attempt.min(31)).unwrap_or(u32::MAX));
-        doubled.min(self.max).mul_f64(0.75 + rng.fraction() / 2.0)
+        self.capped(attempt, self.max).mul_f64(0.75 + rng.fraction() / 2.0)
+    }
+
+    /// The wait before an attempt that nobody waits for.
+    pub(crate) fn patient(&self, attempt: u32, rng: &mut Rng) -> Duration {
+        self.capped(attempt, self.max.max(PATIENT)).mul_f64(0.75 + rng.fraction() / 2.0)
+    }
+
+    fn capped(&self, attempt: u32, most: Duration) -> Duration {
+        let growth = self.growth.powi(attempt.min(64) as i32);
+        let most_growth = most.as_secs_f64() / self.base.as_secs_f64();
+        if growth >= most_growth {
+            return most;
+        }
+        self.base.mul_f64(growth)
     }
 
     /// The wait before a resume: the stream's `retry` where the server gave one, else our own.

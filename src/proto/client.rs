@@ -1,10 +1,13 @@
 //! The client: composes the parts, takes inputs, gives outputs.
 
+mod authorize;
+mod carry;
 mod clocks;
 mod cors;
 mod doubt;
 mod handling;
 mod handshake;
+mod listen;
 mod messages;
 mod receive;
 mod recover;
@@ -15,6 +18,9 @@ mod send;
 mod settle;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use serde::Serialize;
 
 use super::backoff::Rng;
 use super::config::{Config, OnGap, TimeoutOptions};
@@ -23,12 +29,13 @@ use super::error::{ConfigError, Outcome};
 use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
-use super::ledger::{members, notification, Entry, Kind, Ledger};
+use super::ledger::{members, notification, Entry, Kind, Ledger, Modern};
 use super::session::{Session, State};
 use super::stats::Metrics;
 use super::time::{millis, Instant};
 use super::timer::{Clock, Owner, Timers};
 use super::{CallId, ExchangeId};
+use authorize::Credentials;
 
 /// What happened outside.
 #[derive(Debug)]
@@ -60,6 +67,10 @@ pub enum Output {
     Settle(CallId, Instant, Settlement),
     /// The cursor of a call moved: its stream can be resumed from here.
     Token(CallId, String),
+    /// Get other credentials, for the response that this call got last; report to [`Client::authorized`].
+    Authorize(CallId, Challenge),
+    /// With the option `scheduler`: call [`Client::reconnect`] after this wait. Attempts count from 1.
+    Schedule(CallId, Duration, u32),
     /// The server asks: give its JSON-RPC response to [`Client::answer`]. The call is the one it asked during.
     Request(Option<CallId>, Instant, MessageRef),
     /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
@@ -105,6 +116,26 @@ pub struct CallSpec {
     pub replay: Option<bool>,
     /// Clocks of this call alone.
     pub timeouts: TimeoutOptions,
+    /// The caller's own id, as JSON text: a string or a number. It goes out first.
+    pub id: Option<String>,
+    /// The progress token that stands in `meta`, as JSON text.
+    pub token: Option<String>,
+    /// A modern message: the protocol version that its `_meta` names.
+    pub version: Option<String>,
+    /// `Mcp-Name` of a modern message, as it goes into the header.
+    pub name: Option<String>,
+    /// The caller has a timer of its own: `callMs` and `firstByteMs` hold only if set, `deadlineMs` is an hour.
+    pub timed: bool,
+}
+
+/// Why other credentials are asked for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Challenge {
+    /// The server answered 401.
+    Unauthorized,
+    /// It answered 403: `insufficient_scope`.
+    StepUp,
 }
 
 /// What a client holds at a moment: all zero when nothing is pending.
@@ -123,10 +154,21 @@ pub struct Load {
 /// What an exchange serves.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// A stream of this call; whether it takes one of the callers' connections.
-    Call(CallId, bool),
+    /// A stream of this call.
+    Call(CallId, Slot),
     /// The DELETE of `close`.
     Close,
+}
+
+/// Which of the connections an exchange takes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Slot {
+    /// One of the callers'.
+    Caller,
+    /// The one that is kept for control traffic.
+    Control,
+    /// None of these: it stays open for as long as the server likes.
+    Endless,
 }
 
 /// A request of the server's, from any stream: its ids are a space of their own.
@@ -148,6 +190,7 @@ pub struct Client {
     prefix: String,
     salt: u64,
     session: Session,
+    credentials: Credentials,
     ledger: Ledger,
     exchanges: BTreeMap<ExchangeId, Purpose>,
     queue: VecDeque<CallId>,
@@ -177,6 +220,7 @@ impl Client {
             salt: rng.next(),
             rng,
             session: Session::new(),
+            credentials: Credentials::default(),
             ledger: Ledger::default(),
             exchanges: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -204,9 +248,18 @@ impl Client {
         let options = spec.timeouts.over(&self.config.timeout_options);
         let token = spec.progress.then(|| Id::String(self.request_id(call)));
         let text = members(&spec.method, &spec.params, &spec.meta, token.as_ref());
-        let mut entry = self.entry(now, Kind::Request, &spec.method, text);
-        entry.token = token;
-        entry.timeouts = options.derive()?;
+        let mut entry = self.entry(now, self.kind_of(&spec.method), &spec.method, text);
+        entry.token = spec.token.as_deref().and_then(Id::read).or(token);
+        entry.wire_ids = spec.id.as_deref().and_then(Id::read).into_iter().collect();
+        entry.timeouts = options.derive(spec.timed)?;
+        if let Some(version) = spec.version {
+            self.session.modern = Some((version.clone(), spec.meta.clone()));
+            entry.diagnostics.era = "modern";
+            entry.modern = Some(Modern { version, name: spec.name });
+        }
+        if entry.is_endless() {
+            entry.timeouts = entry.timeouts.endless();
+        }
         entry.deadline = now + entry.timeouts.deadline;
         entry.call_clock = Budget::new(entry.timeouts.call);
         entry.recovery_clock = Budget::new(entry.timeouts.recovery);
@@ -275,6 +328,14 @@ impl Client {
         self.cancel_call(now, call);
     }
 
+    /// [`Self::cancel`], with the reason that the server is told.
+    pub fn cancel_because(&mut self, now: Instant, call: CallId, reason: &str) {
+        if let Some(entry) = self.ledger.get(call) {
+            entry.cancel_reason = Some(reason.to_string());
+        }
+        self.cancel(now, call);
+    }
+
     /// Takes what happened outside.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         self.begin();
@@ -341,6 +402,11 @@ impl Client {
             content,
             wire_ids: Vec::new(),
             token: None,
+            modern: None,
+            cancel_reason: None,
+            credentials: 0,
+            step_ups: 0,
+            refusal: None,
             idempotent: false,
             replay: None,
             on_gap: self.config.on_gap,
@@ -384,7 +450,7 @@ impl Client {
         if entry.wire_ids.is_empty() {
             entry.wire_ids.push(Id::String(self.request_id(call)));
         }
-        if matches!(entry.kind, Kind::Request | Kind::Notification) {
+        if entry.kind.is_callers() {
             self.timers.set(Owner::Call(call), Clock::Deadline, entry.deadline);
         }
         self.ledger.open(call, entry);

@@ -82,22 +82,25 @@ impl TimeoutOptions {
         Ok(())
     }
 
-    /// The clocks in force.
-    pub(crate) fn derive(&self) -> Result<Timeouts, ConfigError> {
+    /// The clocks in force. `timed`: whoever makes the call has a timer of its own.
+    pub(crate) fn derive(&self, timed: bool) -> Result<Timeouts, ConfigError> {
         self.check()?;
         let half_deadline = self.deadline.map_or(f64::INFINITY, |deadline| deadline / 2.0);
         let call = self
             .call
             .unwrap_or_else(|| 120_000f64.min(self.recovery.unwrap_or(f64::INFINITY)).min(half_deadline));
         let recovery = self.recovery.unwrap_or_else(|| call.max(120_000f64.min(half_deadline)));
-        let deadline = self.deadline.unwrap_or_else(|| 600_000f64.max(call + recovery));
+        let longest = if timed { 3_600_000f64 } else { 600_000.0 };
+        let deadline = self.deadline.unwrap_or_else(|| longest.max(call + recovery));
         let idle = self.idle.unwrap_or_else(|| 45_000f64.min(call * 2.0 / 3.0));
+        let patience = if timed && self.call.is_none() { f64::INFINITY } else { call };
         Ok(Timeouts {
+            silence_counts: !timed || self.recovery.is_some(),
             handshake: span(self.handshake.unwrap_or_else(|| 30_000f64.min(deadline))),
             connect: span(self.connect.unwrap_or_else(|| 5_000f64.min(idle / 4.0))),
-            first_byte: span(self.first_byte.unwrap_or(call)),
+            first_byte: span(self.first_byte.unwrap_or(patience)),
             idle: span(idle),
-            call: span(call),
+            call: span(patience),
             recovery: span(recovery),
             deadline: span(deadline),
             handler: span(self.handler.unwrap_or(30_000.0)),
@@ -116,6 +119,16 @@ pub(crate) struct Timeouts {
     pub(crate) recovery: Duration,
     pub(crate) deadline: Duration,
     pub(crate) handler: Duration,
+    /// A stream that is silent, and of which nothing can be learned, fails its call after `recovery`.
+    pub(crate) silence_counts: bool,
+}
+
+impl Timeouts {
+    /// A stream that stays open for as long as its server likes.
+    pub(crate) fn endless(self) -> Self {
+        let never = span(f64::INFINITY);
+        Self { first_byte: never, call: never, deadline: never, ..self }
+    }
 }
 
 /// What to do at a certain gap.
@@ -153,10 +166,17 @@ impl OnGap {
 pub struct SessionToResume {
     /// `Mcp-Session-Id`, if it has one.
     pub id: Option<String>,
-    /// The negotiated version.
-    pub version: String,
-    /// The response to its `initialize`, as JSON text.
+    /// The negotiated version; unknown where a Client was given no more than the id.
+    pub version: Option<String>,
+    /// The response to its `initialize`, as JSON text. A Client's session has none.
     pub greeting: String,
+}
+
+/// An SDK's Client does the handshake itself, and its messages are carried.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carry {
+    /// The params of its last `initialize`, as JSON text, where another core has carried it.
+    pub hello: Option<String>,
 }
 
 /// The options of a client as its host read them.
@@ -192,6 +212,20 @@ pub struct Options {
     pub max_pending_bytes: Option<f64>,
     /// A session to go on with instead of a handshake.
     pub resume: Option<SessionToResume>,
+    /// The session is a Client's.
+    pub carry: Option<Carry>,
+    /// Keep a GET stream open for what belongs to no call.
+    pub listen: bool,
+    /// There is a provider of credentials.
+    pub auth: bool,
+    /// How often one call asks for more scope.
+    pub max_step_ups: Option<f64>,
+    /// `reconnectionOptions.maxRetries`: resumes in a row that bring nothing.
+    pub max_retries: Option<f64>,
+    /// `reconnectionOptions.reconnectionDelayGrowFactor`.
+    pub grow_factor: Option<f64>,
+    /// The host ends the waits before resumes, by [`Client::reconnect`](super::Client::reconnect).
+    pub scheduler: bool,
     /// `limits.maxConcurrent`.
     pub max_concurrent: Option<f64>,
     /// `limits.maxQueued`.
@@ -225,6 +259,12 @@ pub struct Config {
     pub(crate) max_pending_events: usize,
     pub(crate) max_pending_bytes: usize,
     pub(crate) resume: Option<SessionToResume>,
+    pub(crate) carry: Option<Carry>,
+    pub(crate) listen: bool,
+    pub(crate) auth: bool,
+    pub(crate) max_step_ups: usize,
+    pub(crate) max_retries: Option<usize>,
+    pub(crate) scheduler: bool,
     pub(crate) max_concurrent: usize,
     pub(crate) max_queued: usize,
     pub(crate) max_event_bytes: usize,
@@ -234,6 +274,7 @@ pub struct Config {
     pub(crate) full_diagnostics: bool,
 }
 
+const MAX_RETRIES: &str = "reconnectionOptions.maxRetries";
 /// One slot is for control traffic, so a call needs a second one.
 const LEAST_CONCURRENT: f64 = 2.0;
 
@@ -243,7 +284,7 @@ impl Config {
     /// # Errors
     /// The first option that is out of range or contradicts another, by name.
     pub fn new(options: Options) -> Result<Self, ConfigError> {
-        let timeouts = options.timeouts.derive()?;
+        let timeouts = options.timeouts.derive(false)?;
         positive("retry.baseMs", options.base_ms)?;
         positive("retry.maxMs", options.max_ms)?;
         let base = options.base_ms.unwrap_or_else(|| 500f64.min(options.max_ms.unwrap_or(f64::INFINITY)));
@@ -258,7 +299,7 @@ impl Config {
             capabilities: options.capabilities,
             timeout_options: options.timeouts,
             timeouts,
-            backoff: Backoff { base: span(base), max: span(max) },
+            backoff: Backoff { base: span(base), max: span(max), growth: growth(options.grow_factor)? },
             max_reissues: count("retry.maxReissues", options.max_reissues, 0.0, 2)?,
             replay: options.replay,
             replace_session: !options.fail_lost_session,
@@ -267,6 +308,15 @@ impl Config {
             max_pending_events: count("limits.maxPending.events", options.max_pending_events, 1.0, 256)?,
             max_pending_bytes: count("limits.maxPending.bytes", options.max_pending_bytes, 1.0, 4 << 20)?,
             resume: options.resume,
+            carry: options.carry,
+            listen: options.listen,
+            auth: options.auth,
+            max_step_ups: count("maxStepUpRetries", options.max_step_ups, 0.0, 1)?,
+            max_retries: options
+                .max_retries
+                .map(|most| count(MAX_RETRIES, Some(most), 0.0, 0))
+                .transpose()?,
+            scheduler: options.scheduler,
             max_concurrent: count("limits.maxConcurrent", options.max_concurrent, LEAST_CONCURRENT, 32)?,
             max_queued: count("limits.maxQueued", options.max_queued, 0.0, 1_000)?,
             max_event_bytes: count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?,
@@ -287,6 +337,18 @@ fn versions(wanted: Option<Vec<String>>) -> Result<Vec<String>, ConfigError> {
         None => return Ok(wanted),
     };
     Err(ConfigError { option: "protocolVersions", message })
+}
+
+fn growth(factor: Option<f64>) -> Result<f64, ConfigError> {
+    match factor {
+        Some(factor) if !(factor.is_finite() && factor >= 1.0) => Err(ConfigError {
+            option: "reconnectionOptions.reconnectionDelayGrowFactor",
+            message: format!(
+                "reconnectionDelayGrowFactor must be a finite number of at least 1, not {factor}"
+            ),
+        }),
+        factor => Ok(factor.unwrap_or(2.0)),
+    }
 }
 
 fn positive(option: &'static str, value: Option<f64>) -> Result<(), ConfigError> {

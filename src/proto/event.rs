@@ -223,6 +223,12 @@ pub struct Failure {
     pub retry_safe: bool,
     /// A sentence for a person.
     pub text: String,
+    /// The status of the refusal, where the call was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_status: Option<u16>,
+    /// The text of the refusal; only where a Client's messages are carried, for its own kind of error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
     /// What happened.
     pub diagnostics: Diagnostics,
 }
@@ -260,6 +266,18 @@ pub enum SessionState {
     Closed,
 }
 
+/// The states of the GET stream.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListenState {
+    /// It is open.
+    Open,
+    /// It ended, and is opened again.
+    Lost,
+    /// The server has none.
+    Unsupported,
+}
+
 /// An event of a call, or of the session where it belongs to no call. `at` stands beside it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -269,6 +287,11 @@ pub enum Event {
     State {
         /// The new state.
         state: SessionState,
+    },
+    /// The GET stream for what belongs to no call.
+    Listen {
+        /// What became of it.
+        state: ListenState,
     },
     /// The call waits for the handshake or a free connection.
     Queued,

@@ -54,6 +54,8 @@ pub struct ResponseHead {
     pub retry_after: Option<String>,
     /// Whether there was a `www-authenticate`.
     pub challenged: bool,
+    /// Whether that says `insufficient_scope` (RFC 6750 3.1).
+    pub insufficient_scope: bool,
     /// Where a redirect leads, or led where the runtime followed it.
     pub redirect: Option<Redirect>,
 }

@@ -22,6 +22,12 @@ pub(crate) enum Kind {
     Request,
     /// A notification of the caller's.
     Notification,
+    /// `initialize` or `server/discover` of a Client whose messages are carried.
+    Handshake,
+    /// The DELETE that ends the session, by the caller's wish.
+    Terminate,
+    /// The GET stream for what belongs to no call.
+    Listen,
     /// Our answer to a request of the server's, or our word that a call is cancelled: nobody waits for it.
     Control,
     /// A `ping` that asks whether the session lives.
@@ -33,8 +39,26 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether the server owes a response.
     pub(crate) fn wants_response(self) -> bool {
-        matches!(self, Self::Initialize | Self::Request | Self::Probe | Self::Restore)
+        matches!(self, Self::Initialize | Self::Request | Self::Probe | Self::Restore | Self::Handshake)
     }
+
+    /// Whether the caller waits for its outcome.
+    pub(crate) fn is_callers(self) -> bool {
+        matches!(self, Self::Request | Self::Notification | Self::Handshake | Self::Terminate)
+    }
+}
+
+/// What the headers of a modern request repeat of its body (MCP 2026-07-28, *Streamable HTTP*).
+pub(crate) struct Modern {
+    pub(crate) version: String,
+    /// `Mcp-Name`, as it goes into the header.
+    pub(crate) name: Option<String>,
+}
+
+/// A refusal, for a caller who wants to read it himself.
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    pub(crate) body: String,
 }
 
 /// A call that has not ended.
@@ -49,6 +73,16 @@ pub(crate) struct Entry {
     pub(crate) wire_ids: Vec<Id>,
     /// The progress token: the same on every re-issue.
     pub(crate) token: Option<Id>,
+    /// It is a request on its own: no session, no cursor, and its body is its life.
+    pub(crate) modern: Option<Modern>,
+    /// Why the caller cancelled it, in his words.
+    pub(crate) cancel_reason: Option<String>,
+    /// Which credentials its request was sent with.
+    pub(crate) credentials: u32,
+    /// How often more scope was asked for.
+    pub(crate) step_ups: usize,
+    /// How its latest request was refused.
+    pub(crate) refusal: Option<Refusal>,
     pub(crate) idempotent: bool,
     /// The caller's `replay` decided for this call.
     pub(crate) replay: Option<bool>,
@@ -104,6 +138,11 @@ impl Entry {
     /// The id it goes by on the wire.
     pub(crate) fn wire_id(&self) -> &Id {
         self.wire_ids.last().unwrap_or(&Id::Null)
+    }
+
+    /// Whether it is no call but a stream that stays open (MCP 2026-07-28, *Subscriptions*).
+    pub(crate) fn is_endless(&self) -> bool {
+        self.kind == Kind::Listen || (self.modern.is_some() && self.method == "subscriptions/listen")
     }
 
     /// What is known of its execution.

@@ -57,13 +57,13 @@ mod stream;
 mod time;
 mod timer;
 
-pub use client::{CallSpec, Client, Input, Load, Output};
-pub use config::{Config, OnGap, Options, SessionToResume, TimeoutOptions};
+pub use client::{CallSpec, Challenge, Client, Input, Load, Output};
+pub use config::{Carry, Config, OnGap, Options, SessionToResume, TimeoutOptions};
 pub use era::EraOption;
 pub use error::{ConfigError, Outcome, Reason};
 pub use event::{
     Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapKind, GapWord, Hint, Level,
-    MessageRef, Recent, ReissueCause, SessionState, Settlement,
+    ListenState, MessageRef, Recent, ReissueCause, SessionState, Settlement,
 };
 pub use http::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
 pub use replay::ReplayOption;

@@ -71,8 +71,23 @@ pub(crate) struct Session {
     pub(crate) hints: Hints,
     /// The response to `initialize`, until the session is ready.
     pub(crate) greeting: String,
+    /// `initialize` of a Client, as it was accepted.
+    pub(crate) hello: Option<Hello>,
+    /// The version and the `_meta` of a Client's latest modern message.
+    pub(crate) modern: Option<(String, String)>,
+    /// The GET stream for what belongs to no call.
+    pub(crate) listen: Option<CallId>,
     /// A 400 or 401 that only *looks* like a lost session is believed once.
     pub(crate) believed_marker: bool,
+}
+
+/// What a Client said in `initialize`, and what came of it: another session must be alike.
+#[derive(Debug)]
+pub(crate) struct Hello {
+    /// The members of the request.
+    pub(crate) members: String,
+    /// The version that was negotiated.
+    pub(crate) version: String,
 }
 
 /// The longest session id we accept.
@@ -102,6 +117,9 @@ impl Session {
             restorable: Restorable::default(),
             hints: Hints::default(),
             greeting: String::new(),
+            hello: None,
+            modern: None,
+            listen: None,
             believed_marker: false,
         }
     }

@@ -23,6 +23,10 @@ pub(crate) enum Phase {
     Resuming(ExchangeId),
     /// The cursor was refused, and the session is asked whether it lives.
     Asking,
+    /// Other credentials are asked for; whether it is a resume that waits for them.
+    Authorizing(bool),
+    /// The server took the request and will answer on the GET stream.
+    Elsewhere,
 }
 
 /// What a body is read as.
@@ -107,6 +111,8 @@ pub(crate) struct Stream {
     pub(crate) patience: u32,
     /// A resume beside the silent body.
     pub(crate) rival: Option<Rival>,
+    /// The host ends the wait.
+    pub(crate) scheduled: bool,
 }
 
 /// A resume that was opened beside a silent body.
@@ -146,6 +152,7 @@ impl Stream {
             lost_at: None,
             patience: 1,
             rival: None,
+            scheduled: false,
         }
     }
 
@@ -155,7 +162,7 @@ impl Stream {
             Phase::Posting(exchange) | Phase::Reading(exchange, _) | Phase::Resuming(exchange) => {
                 Some(exchange)
             }
-            Phase::Waiting | Phase::Queued | Phase::Asking => None,
+            Phase::Waiting | Phase::Queued | Phase::Asking | Phase::Authorizing(_) | Phase::Elsewhere => None,
         }
     }
 

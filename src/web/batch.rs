@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::JsValue;
 
-use crate::proto::{CallId, Event, Instant, MessageRef, Output, Settlement};
+use crate::proto::{CallId, Challenge, Event, Instant, MessageRef, Output, Settlement};
 
 #[derive(Serialize)]
 #[serde(tag = "out", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -38,6 +38,15 @@ enum Out {
     Token {
         call: u32,
         token: String,
+    },
+    Authorize {
+        call: u32,
+        why: Challenge,
+    },
+    Schedule {
+        call: u32,
+        wait_ms: f64,
+        attempt: u32,
     },
     Read {
         exchange: u32,
@@ -74,6 +83,10 @@ impl<'a> Batch<'a> {
             Output::Read(exchange, on) => Out::Read { exchange: exchange.0, on },
             Output::Abort(exchange) => Out::Abort { exchange: exchange.0 },
             Output::Token(call, token) => Out::Token { call: call.0, token },
+            Output::Authorize(call, why) => Out::Authorize { call: call.0, why },
+            Output::Schedule(call, wait, attempt) => {
+                Out::Schedule { call: call.0, wait_ms: wait.as_secs_f64() * 1_000.0, attempt }
+            }
             Output::Closed => Out::Closed,
             Output::Transmit(..) | Output::Timeout(_) => return,
         });

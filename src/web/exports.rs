@@ -138,10 +138,39 @@ pub fn deadline_ms(handle: u32, call: u32) -> f64 {
     transport(handle).and_then(|transport| transport.change(0.0, deadline)).unwrap_or(f64::NAN)
 }
 
-/// Cancels a call.
+/// Cancels a call; the server is told this reason, where there is one.
 #[wasm_bindgen]
-pub fn cancel(handle: u32, now: f64, call: u32) -> JsValue {
-    enter(handle, now, |client, now| client.cancel(now, CallId(call)))
+pub fn cancel(handle: u32, now: f64, call: u32, reason: Option<String>) -> JsValue {
+    enter(handle, now, |client, now| match &reason {
+        Some(reason) => client.cancel_because(now, CallId(call), reason),
+        None => client.cancel(now, CallId(call)),
+    })
+}
+
+/// There are other credentials, or there are none.
+#[wasm_bindgen]
+pub fn authorized(handle: u32, now: f64, ok: bool) -> JsValue {
+    enter(handle, now, |client, now| client.authorized(now, ok))
+}
+
+/// Ends a wait that was given to the wrapper.
+#[wasm_bindgen]
+pub fn reconnect(handle: u32, now: f64, call: u32) -> JsValue {
+    enter(handle, now, |client, now| client.reconnect(now, CallId(call)))
+}
+
+/// Ends the session at the server: a call number. `drain` must follow.
+#[wasm_bindgen]
+pub fn terminate(handle: u32, now: f64) -> u32 {
+    transport(handle).map_or(0, |transport| transport.change(now, Client::terminate).0)
+}
+
+/// The protocol version that the Client negotiated.
+#[wasm_bindgen]
+pub fn set_version(handle: u32, version: &str) {
+    if let Some(transport) = transport(handle) {
+        transport.change(0.0, |client, _| client.set_version(version));
+    }
 }
 
 /// Ends the session.

@@ -78,12 +78,14 @@ pub(super) fn response_head(response: &JsValue, asked: &str) -> Result<ResponseH
     let headers: Headers = Reflect::get(response, &JsValue::from_str("headers"))?.unchecked_into();
     let value = |name: &str| headers.get(name).ok().flatten();
     let location = value("location").filter(|_| (300..400).contains(&(status as u16)));
+    let challenge = value("www-authenticate");
     Ok(ResponseHead {
         status: status as u16,
         content_type: value("content-type"),
         session_id: value("mcp-session-id"),
         retry_after: value("retry-after"),
-        challenged: value("www-authenticate").is_some(),
+        challenged: challenge.is_some(),
+        insufficient_scope: challenge.is_some_and(|challenge| challenge.contains("insufficient_scope")),
         redirect: redirect(response, location, asked),
     })
 }

@@ -12,7 +12,7 @@ mod options;
 mod transport;
 
 pub use exports::{
-    answer, call, cancel, close, connect, create, deadline_ms, destroy, drain, end, fail, gap, handled,
-    metrics, next_call, notify, poll, push, request_id,
+    answer, authorized, call, cancel, close, connect, create, deadline_ms, destroy, drain, end, fail, gap,
+    handled, metrics, next_call, notify, poll, push, reconnect, request_id, set_version, terminate,
 };
 pub use host::Host;

@@ -4,7 +4,7 @@ use js_sys::{Array, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::proto::{
-    CallSpec, ConfigError, EraOption, OnGap, Options, ReplayOption, SessionToResume, TimeoutOptions,
+    CallSpec, Carry, ConfigError, EraOption, OnGap, Options, ReplayOption, SessionToResume, TimeoutOptions,
 };
 
 /// A plain object of the wrapper's; an absent property is `None`.
@@ -62,11 +62,14 @@ impl Object<'_> {
             on_gap: OnGap::parse(self.text("onGap").as_deref().unwrap_or("continue"))?,
             max_pending_events: self.number("maxPendingEvents"),
             max_pending_bytes: self.number("maxPendingBytes"),
-            resume: self.text("protocolVersion").map(|version| SessionToResume {
-                id: self.text("sessionId"),
-                version,
-                greeting: self.text("greeting").unwrap_or_default(),
-            }),
+            resume: self.session_to_resume(),
+            carry: self.flag("carry").then(|| Carry { hello: self.text("hello") }),
+            listen: self.flag("listen"),
+            auth: self.flag("auth"),
+            max_step_ups: self.number("maxStepUps"),
+            max_retries: self.number("maxRetries"),
+            grow_factor: self.number("growFactor"),
+            scheduler: self.flag("scheduler"),
             max_concurrent: self.number("maxConcurrent"),
             max_queued: self.number("maxQueued"),
             max_event_bytes: self.number("maxEventBytes"),
@@ -75,6 +78,12 @@ impl Object<'_> {
             keep_session: !self.flag("terminate"),
             full_diagnostics: self.flag("full"),
         })
+    }
+
+    fn session_to_resume(&self) -> Option<SessionToResume> {
+        let (id, version) = (self.text("sessionId"), self.text("protocolVersion"));
+        let greeting = self.text("greeting").unwrap_or_default();
+        (id.is_some() || version.is_some()).then_some(SessionToResume { id, version, greeting })
     }
 
     /// A call.
@@ -92,6 +101,11 @@ impl Object<'_> {
             wants_tokens: self.flag("tokens"),
             resumption_token: self.text("resumptionToken"),
             timeouts: self.timeouts(),
+            id: self.text("id"),
+            token: self.text("token"),
+            version: self.text("version"),
+            name: self.text("name"),
+            timed: self.flag("timed"),
         })
     }
 }

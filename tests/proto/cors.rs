@@ -98,7 +98,7 @@ fn in_the_same_origin_a_rejection_is_no_matter_of_headers() {
 fn a_call_that_may_not_run_twice_is_not_repeated_for_a_guess_at_cors() {
     let known = landfall::proto::SessionToResume {
         id: None,
-        version: "2025-11-25".to_string(),
+        version: Some("2025-11-25".to_string()),
         greeting: String::new(),
     };
     let mut world = World::new(Options { resume: Some(known), ..cross_origin() });

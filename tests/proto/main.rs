@@ -2,8 +2,10 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 mod calls;
+mod carried;
 mod clocks;
 mod cors;
+mod credentials;
 mod doubt;
 mod edges;
 mod gaps;
@@ -11,6 +13,7 @@ mod handled;
 mod handshake;
 mod hangs;
 mod jsonrpc;
+mod listening;
 mod outcomes;
 mod repeats;
 mod replace;

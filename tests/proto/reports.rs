@@ -293,7 +293,7 @@ fn calls_that_are_all_refused_for_the_session_begin_one_new_session() {
 fn a_session_from_elsewhere_that_the_server_forgot_is_replaced() {
     let resume = SessionToResume {
         id: Some("old".to_string()),
-        version: "2025-11-25".to_string(),
+        version: Some("2025-11-25".to_string()),
         greeting: r#"{"jsonrpc":"2.0","id":"x","result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#
             .to_string(),
     };

@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use landfall::proto::{
-    CallId, CallSpec, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest, Input, Instant,
-    IoFailure, Load, Options, Output, ResponseHead, Settlement,
+    CallId, CallSpec, Carry, Challenge, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest,
+    Input, Instant, IoFailure, ListenState, Load, Options, Output, ResponseHead, Settlement,
 };
 
 /// The event stream media type, as servers write it.
 pub(crate) const SSE: &str = "text/event-stream";
 /// The JSON media type.
 pub(crate) const JSON: &str = "application/json";
+
+/// The rest of a response to `initialize`.
+pub(crate) const GREETING: &str =
+    r#""result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
 
 /// How a call ended, with the texts its message pointed to.
 #[derive(Clone, Debug)]
@@ -36,6 +40,8 @@ pub(crate) struct World {
     pub(crate) questions: Vec<String>,
     pub(crate) keys: Vec<u32>,
     pub(crate) tokens: Vec<String>,
+    pub(crate) challenges: Vec<(CallId, Challenge)>,
+    pub(crate) scheduled: Vec<(CallId, Duration, u32)>,
     pub(crate) paused: Vec<ExchangeId>,
     pub(crate) ended: BTreeMap<CallId, Ended>,
     pub(crate) ready: Option<(String, Option<String>)>,
@@ -66,6 +72,8 @@ impl World {
             questions: Vec::new(),
             keys: Vec::new(),
             tokens: Vec::new(),
+            challenges: Vec::new(),
+            scheduled: Vec::new(),
             paused: Vec::new(),
             ended: BTreeMap::new(),
             ready: None,
@@ -82,8 +90,7 @@ impl World {
         let (post, request) = world.request();
         let id = id_of(&request);
         world.head(post, 200, JSON, Some("s1"));
-        let answer = r#""result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
-        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{answer}"#));
+        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{GREETING}"#));
         world.end(post);
         let (post, _) = world.request();
         world.head(post, 202, "", None);
@@ -92,6 +99,45 @@ impl World {
         world.aborted.clear();
         world.messages.clear();
         world
+    }
+
+    /// A client that carries another's messages, before any of them.
+    pub(crate) fn carrying(options: Options) -> Self {
+        let mut world = Self::new(Options { carry: Some(Carry::default()), ..options });
+        world.client.connect(world.now);
+        world.drain();
+        world
+    }
+
+    /// One that has carried the handshake of a Client, in session `s1`.
+    pub(crate) fn carried(options: Options) -> Self {
+        let mut world = Self::carrying(options);
+        world.client_initializes("0", Some("s1"));
+        world.client.notify(world.now, "notifications/initialized", "");
+        world.drain();
+        let (post, _) = world.request();
+        world.head(post, 202, "", None);
+        world.events.clear();
+        world.aborted.clear();
+        world
+    }
+
+    /// The Client's `initialize`, answered.
+    pub(crate) fn client_initializes(&mut self, id: &str, session: Option<&str>) -> CallId {
+        let call = self.call_with(CallSpec {
+            method: "initialize".to_string(),
+            params: r#"{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"2"}}"#
+                .to_string(),
+            id: Some(id.to_string()),
+            timed: true,
+            ..CallSpec::default()
+        });
+        let (post, request) = self.request();
+        assert_eq!(id_of(&request), id, "the Client's own id");
+        self.head(post, 200, JSON, session);
+        self.body(post, &format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{GREETING}"));
+        self.end(post);
+        call
     }
 
     pub(crate) fn drain(&mut self) {
@@ -104,6 +150,8 @@ impl World {
                 }
                 Output::Read(exchange, false) => self.paused.push(exchange),
                 Output::Token(_, token) => self.tokens.push(token),
+                Output::Authorize(call, challenge) => self.challenges.push((call, challenge)),
+                Output::Schedule(call, wait, attempt) => self.scheduled.push((call, wait, attempt)),
                 Output::Abort(exchange) => self.aborted.push(exchange),
                 Output::Event(call, _, event) => {
                     if let Event::Message { message, key, .. } | Event::Progress { message, key, .. } = &event
@@ -283,6 +331,9 @@ impl World {
 fn name(event: &Event) -> &'static str {
     match event {
         Event::State { .. } => "state",
+        Event::Listen { state: ListenState::Open } => "listen:open",
+        Event::Listen { state: ListenState::Lost } => "listen:lost",
+        Event::Listen { state: ListenState::Unsupported } => "listen:unsupported",
         Event::Queued => "queued",
         Event::Sent { .. } => "sent",
         Event::Open { .. } => "open",

@@ -39,6 +39,7 @@ impl Client {
         let Owner::Call(call) = owner else {
             return match clock {
                 Clock::Connect => self.ask_session(now),
+                Clock::Handshake => self.on_credentials_late(now),
                 _ => self.finish_close(now),
             };
         };
@@ -135,11 +136,14 @@ fn running_clock(entry: &Entry) -> Option<Clock> {
         return entry.was_sent().then_some(Clock::Recovery);
     };
     match stream.phase {
-        Phase::Posting(_) => Some(Clock::Call),
+        Phase::Posting(_) | Phase::Elsewhere => Some(Clock::Call),
         Phase::Reading(..) if stream.paused => None,
-        Phase::Reading(..) if !stream.suspect => Some(Clock::Call),
+        // Where its silence is not to be judged, a suspect body is as good as any other.
+        Phase::Reading(..) if !(stream.suspect && entry.timeouts.silence_counts) => Some(Clock::Call),
         Phase::Queued => None,
         Phase::Waiting if stream.resting => None,
-        Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking => Some(Clock::Recovery),
+        Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking | Phase::Authorizing(_) => {
+            Some(Clock::Recovery)
+        }
     }
 }

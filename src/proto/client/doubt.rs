@@ -7,7 +7,7 @@ use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause, Event, Level, Settlement};
 use crate::proto::http::{header_value, Method, ResponseHead};
-use crate::proto::ledger::{members, Kind};
+use crate::proto::ledger::Kind;
 use crate::proto::sse::Item;
 use crate::proto::stream::{Body, Events, Phase, Rival};
 use crate::proto::time::{millis, Instant};
@@ -210,7 +210,7 @@ impl Client {
         if self.session.probe.is_some() || !self.is_ready() {
             return;
         }
-        let entry = self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
+        let entry = self.probe_entry(now);
         self.stats.probes.asked += 1;
         let probe = self.open(entry);
         self.session.probe = Some(probe);

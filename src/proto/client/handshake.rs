@@ -21,10 +21,17 @@ impl Client {
         if self.session.state != State::New {
             return;
         }
-        if let Some(known) = self.config.resume.take() {
+        let resumes = self.config.resume.take();
+        let has_greeting = resumes.as_ref().is_some_and(|known| !known.greeting.is_empty());
+        if let Some(known) = resumes {
             self.session.id = known.id;
-            self.session.version = Some(known.version);
+            self.session.version = known.version;
             self.session.greeting = known.greeting;
+        }
+        if self.config.carry.is_some() {
+            return self.carry(now);
+        }
+        if has_greeting {
             return self.on_confirmed(now);
         }
         self.event(now, None, Event::State { state: SessionState::Connecting });
@@ -34,15 +41,23 @@ impl Client {
     /// Sends `initialize`, always with the same parameters.
     pub(super) fn initialize(&mut self, now: Instant, call: CallId) {
         self.session.state = State::Initializing;
+        let members = match &self.session.hello {
+            Some(hello) => hello.members.clone(),
+            None => self.own_hello(),
+        };
+        let entry = self.entry(now, Kind::Initialize, "initialize", members);
+        self.open_as(call, entry);
+        self.post(now, call);
+    }
+
+    fn own_hello(&self) -> String {
         let mut version = String::new();
         quote(self.config.versions.first().map_or("", String::as_str), &mut version);
         let params = format!(
             "{{\"protocolVersion\":{version},\"capabilities\":{},\"clientInfo\":{}}}",
             self.config.capabilities, self.config.client_info
         );
-        let entry = self.entry(now, Kind::Initialize, "initialize", members("initialize", &params, "", None));
-        self.open_as(call, entry);
-        self.post(now, call);
+        members("initialize", &params, "", None)
     }
 
     /// The server answered `initialize`. Its session is adopted, and confirmed by `notifications/initialized`.
@@ -52,7 +67,11 @@ impl Client {
             let (reason, said) = refusal_of(&text);
             return self.handshake_failed(now, reason, &said);
         };
-        if !self.config.versions.contains(&version) {
+        let speaks = match &self.session.hello {
+            Some(hello) => hello.version == version,
+            None => self.config.versions.contains(&version),
+        };
+        if !speaks {
             let said = format!("the server speaks protocol version {}, and we do not", excerpt(&version));
             return self.handshake_failed(now, Reason::UnsupportedVersion, &said);
         }
@@ -81,6 +100,7 @@ impl Client {
         if self.session.generation > 0 {
             self.on_replaced(now, changed);
         }
+        self.listen(now);
         self.send_queued(now);
     }
 
@@ -170,6 +190,7 @@ impl Client {
             (Kind::Initialize | Kind::Initialized, Settlement::Failed(failure)) => {
                 self.on_handshake_failed(now, *failure);
             }
+            (Kind::Listen, _) => self.on_listen_ended(now, call),
             (Kind::Probe, settlement) if self.session.probe == Some(call) => self.on_probed(now, &settlement),
             _ => {}
         }

@@ -8,7 +8,7 @@ use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::http::{IoFailure, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
-use crate::proto::ledger::Kind;
+use crate::proto::ledger::{Kind, Refusal};
 use crate::proto::session::{has_session_marker, Session};
 use crate::proto::sse::{Decoder, Item, Limits};
 use crate::proto::stream::{Body, Events, Phase};
@@ -39,6 +39,9 @@ impl Client {
         self.answered(now);
         self.session.probe_unanswered = false;
         self.headers_passed(call);
+        if head.is_success() {
+            self.credentials.accepted();
+        }
         if self.rival(call) == Some(exchange) {
             return self.on_rival_head(now, call, &head);
         }
@@ -63,6 +66,10 @@ impl Client {
             return;
         }
         let Some(entry) = self.ledger.get(call) else { return };
+        if entry.kind == Kind::Terminate && matches!(head.status, 404 | 405 | 410) {
+            self.abort(exchange); // There is no session any more, or none that can be ended.
+            return self.settle(now, call, Settlement::Accepted);
+        }
         if !head.is_success() {
             return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
         }
@@ -71,14 +78,21 @@ impl Client {
             self.abort(exchange);
             return self.settle(now, call, Settlement::Accepted);
         }
-        if entry.kind == Kind::Initialize {
+        if entry.kind == Kind::Initialize || (entry.kind == Kind::Handshake && entry.method == "initialize") {
             if head.session_id.as_deref().is_some_and(|id| !Session::is_legal_id(id)) {
                 let text = "the server's session id is empty, too long or not visible ASCII";
                 return self.fail(now, call, Reason::MalformedResponse, text);
             }
             entry.offered_session = head.session_id.clone();
         }
-        let body = if head.status == 202 || head.status == 204 {
+        let body = if head.status == 202 && entry.kind == Kind::Request && self.is_listening() {
+            self.abort(exchange);
+            if let Some(stream) = self.stream(call) {
+                stream.phase = Phase::Elsewhere;
+            }
+            self.call_event(now, call, Event::Open { status: head.status });
+            return self.set_clocks(now, call);
+        } else if head.status == 202 || head.status == 204 {
             let text = format!("the server answered the request with {} and no body", head.status);
             return self.fail(now, call, Reason::UnexpectedContent, &text);
         } else if head.is_event_stream() {
@@ -119,6 +133,9 @@ impl Client {
     }
 
     pub(super) fn rearm_idle(&mut self, now: Instant, call: CallId) {
+        if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Listen) {
+            return; // It may have nothing to say for days.
+        }
         let at = now + self.patience(call);
         self.timers.set(Owner::Call(call), Clock::Idle, at);
     }
@@ -183,13 +200,17 @@ impl Client {
 
     fn on_item(&mut self, now: Instant, call: CallId, item: Item<'_>) {
         let Some(entry) = self.ledger.get(call) else { return };
+        let is_modern = entry.modern.is_some(); // Its stream can't be resumed, whatever ids it has.
         let Some(stream) = entry.stream.as_mut() else { return };
         match item {
+            Item::Id(_) | Item::LongId if is_modern => {}
             Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
             Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
             Item::Id(id) => self.arrive(now, call, Some(id), None, 0),
             Item::LongId => self.arrive(now, call, Some(""), None, 0), // Too long to keep: as if it were cleared.
-            Item::Event { data, id, own_id, .. } => self.on_event(now, call, data, own_id.then_some(id)),
+            Item::Event { data, id, own_id, .. } => {
+                self.on_event(now, call, data, (own_id && !is_modern).then_some(id));
+            }
         }
     }
 
@@ -424,10 +445,20 @@ impl Client {
         if lost {
             return self.session_died(now);
         }
+        if self.reauthorize(now, call, head, false) {
+            return;
+        }
+        if let Some(entry) = self.ledger.get(call).filter(|_| self.config.carry.is_some()) {
+            entry.refusal = Some(Refusal { status: head.status, body: body.to_string() });
+        }
+        let is_verdict = !(kind == Kind::Handshake && head.status >= 500);
         let reason = match head.status {
             401 => Reason::Unauthorized,
             403 => Reason::Forbidden,
-            _ if kind.wants_response() && error_id.as_ref().is_some_and(|id| means(id, &ours)) => {
+            _ if kind.wants_response()
+                && is_verdict
+                && error_id.as_ref().is_some_and(|id| means(id, &ours)) =>
+            {
                 let id = error_id.unwrap_or(Id::Null);
                 return self.on_response(now, call, &id, &body, Some(head.status));
             }

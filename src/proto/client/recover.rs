@@ -25,6 +25,9 @@ impl Client {
     /// An event stream ended without the call's response.
     pub(super) fn on_drop(&mut self, now: Instant, call: CallId, events: &Events, cause: DropCause) {
         self.close_attempt(now, call, events.resumed, events.fresh, events.since);
+        if self.session.listen == Some(call) {
+            return self.on_listen_over(now, call, events);
+        }
         if events.resumed && events.unreported {
             self.report(now, call, events.fresh, events.repeats);
         }
@@ -33,8 +36,9 @@ impl Client {
             stream.barren += 1;
         }
         let (broken, cursor) = (stream.broken, stream.cursor().map(str::to_string));
-        // A probe is not worth a resume, and some pages may not resume.
-        let cursor = cursor.filter(|_| self.session.probe != Some(call) && !self.session.no_resume);
+        // A probe is not worth a resume, some pages may not resume, and some users do not want it.
+        let may_resume = !self.session.no_resume && self.config.max_retries != Some(0);
+        let cursor = cursor.filter(|_| self.session.probe != Some(call) && may_resume);
         self.stop_race(call);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
             let text = "the stream ended, and the data of its last event is no JSON";
@@ -84,10 +88,17 @@ impl Client {
 
     /// Waits before the next resume: the server's hint, else our backoff; never less than a `Retry-After`.
     pub(super) fn wait(&mut self, now: Instant, call: CallId, at_once: bool) {
+        let most = self.config.max_retries;
         let Some(stream) = self.stream(call) else { return };
         stream.resting = false;
         stream.phase = Phase::Waiting;
         let (retry, barren) = (stream.retry, stream.barren);
+        if let Some(most) = most.filter(|most| usize::try_from(barren).is_ok_and(|barren| barren >= *most)) {
+            let text =
+                format!("{most} resumes in a row brought nothing new (reconnectionOptions.maxRetries)");
+            let why = DropCause::Network.into();
+            return self.lost(now, call, Reason::RecoveryExhausted, why, &text, None);
+        }
         let own = match (at_once, retry) {
             (true, _) => Duration::ZERO,
             (false, None) => self.own_wait(call, barren),
@@ -112,7 +123,7 @@ impl Client {
     }
 
     /// Whatever a server hints, GETs of one stream keep this distance.
-    fn spaced(&mut self, now: Instant, call: CallId, wait: Duration) -> Duration {
+    pub(super) fn spaced(&mut self, now: Instant, call: CallId, wait: Duration) -> Duration {
         let next = self.stream(call).and_then(|stream| stream.last_get).map(|last| last + SPACING);
         wait.max(next.map_or(Duration::ZERO, |next| next.since(now)))
     }
@@ -171,7 +182,7 @@ impl Client {
     pub(super) fn plan(&mut self, now: Instant, call: CallId, level: Level, wait: Duration) {
         // Whoever waited for the speaker has a wait of its own now.
         self.session.parked.retain(|parked| *parked != call);
-        self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
+        self.arm_wait(now, call, level, wait);
         let cursor = self.shown_cursor(call).filter(|_| level == Level::L1);
         let Some(entry) = self.ledger.get(call) else { return };
         let attempts = &mut entry.diagnostics.attempts;
@@ -212,6 +223,9 @@ impl Client {
         if self.redirected(now, call, exchange, head) {
             return;
         }
+        if self.session.listen == Some(call) {
+            return self.on_listen_head(now, call, exchange, head);
+        }
         if head.is_success() && head.is_event_stream() {
             if let Some(stream) = self.stream(call) {
                 stream.gaps.resumed();
@@ -231,6 +245,7 @@ impl Client {
         self.stats.on_refused(status);
         self.note_retry_after(now, call, head);
         match status {
+            401 | 403 if self.reauthorize(now, call, head, true) => {}
             401 => self.fail(now, call, Reason::Unauthorized, "the server answered the resume with 401"),
             403 => self.fail(now, call, Reason::Forbidden, "the server answered the resume with 403"),
             404 | 410 | 400 => self.on_cursor_refused(now, call, head),
@@ -268,6 +283,9 @@ impl Client {
     /// The resume GET got no HTTP answer.
     pub(super) fn on_resume_failed(&mut self, now: Instant, call: CallId) {
         self.timers.stop(Owner::Call(call), Clock::Connect);
+        if self.session.listen == Some(call) {
+            return self.listen_later(now, call);
+        }
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = AttemptResult::NetworkError;
         }
@@ -323,6 +341,12 @@ impl Client {
 
     /// A wait is over.
     pub(super) fn attempt(&mut self, now: Instant, call: CallId) {
+        if self.session.listen == Some(call) {
+            return self.open_listen(now, call);
+        }
+        if let Some(stream) = self.stream(call) {
+            stream.scheduled = false;
+        }
         if self.session.dark && self.must_park(now, call) {
             if !self.session.parked.contains(&call) {
                 self.session.parked.push(call);

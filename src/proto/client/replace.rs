@@ -35,7 +35,8 @@ impl Client {
         let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
         match entry.kind {
-            Kind::Initialize => {}
+            Kind::Initialize | Kind::Handshake => {}
+            Kind::Request if entry.modern.is_some() => {}
             Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
             Kind::Request if replace && may_reissue && !entry.carried_over => {
                 entry.carried_over = true;
@@ -65,7 +66,10 @@ impl Client {
 
     /// Begins a new session, where that is wanted and was not done too often. One flight for all calls.
     pub(super) fn replace_session(&mut self, now: Instant) -> bool {
-        let connected = !self.session.capabilities.is_empty() || self.session.version.is_some();
+        let connected = match self.config.carry {
+            Some(_) => self.session.hello.is_some(),
+            None => !self.session.capabilities.is_empty() || self.session.version.is_some(),
+        };
         let may = self.config.replace_session && connected && self.session.may_replace(now);
         self.session.forget();
         if may {

@@ -1,11 +1,11 @@
 //! Sending: the queue, the connections it is bounded by, and the requests themselves.
 
-use super::{Client, Output, Purpose};
+use super::{Client, Output, Purpose, Slot};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Method};
 use crate::proto::jsonrpc::{quote, Id};
-use crate::proto::ledger::{notification, request, Entry, Kind};
+use crate::proto::ledger::{notification, request, Entry, Kind, Modern};
 use crate::proto::session::State;
 use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
@@ -22,6 +22,12 @@ const CANCEL_TEXT: &str = "the client no longer waits for this request";
 impl Client {
     /// Sends a new call or notification, or lets it wait.
     pub(super) fn enqueue(&mut self, now: Instant, call: CallId) {
+        // A Client may begin anew whatever became of the session.
+        if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Handshake)
+            && !self.session.is_over()
+        {
+            return self.post(now, call);
+        }
         if self.session.state == State::Lost && !self.replace_session(now) {
             return self.fail(now, call, Reason::SessionLost, "the session is lost");
         }
@@ -57,7 +63,7 @@ impl Client {
         let mut free = self.free_slots();
         for call in std::mem::take(&mut self.queue) {
             let Some(entry) = self.ledger.get(call) else { continue };
-            if entry.kind == Kind::Notification {
+            if matches!(entry.kind, Kind::Notification | Kind::Terminate) {
                 self.post(now, call);
             } else if free == 0 || (self.session.suspect && !entry.was_sent()) {
                 self.queue.push_back(call);
@@ -81,7 +87,7 @@ impl Client {
 
     /// Connections that calls may still take: one of all is kept for control traffic.
     pub(super) fn free_slots(&self) -> usize {
-        let taken = self.exchanges.values().filter(|p| matches!(p, Purpose::Call(_, true))).count();
+        let taken = self.exchanges.values().filter(|p| matches!(p, Purpose::Call(_, Slot::Caller))).count();
         (self.config.max_concurrent - 1).saturating_sub(taken)
     }
 
@@ -118,7 +124,10 @@ impl Client {
         let why = entry.reissue_why.take();
         let body =
             if kind.wants_response() { request(&wire_id, &entry.content) } else { entry.content.clone() };
-        let exchange = self.transmit(call, Method::Post, None, Some(body));
+        let exchange = match kind {
+            Kind::Terminate => self.transmit(call, Method::Delete, None, None),
+            _ => self.transmit(call, Method::Post, None, Some(body)),
+        };
         let Some(entry) = self.ledger.get(call) else { return };
         entry.stream = Some(Stream::new(exchange));
         entry.delivery = Outcome::Unknown;
@@ -137,13 +146,19 @@ impl Client {
                 let at = now + entry.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }
-            Kind::Initialize | Kind::Notification | Kind::Control | Kind::Restore => {
+            Kind::Initialize
+            | Kind::Handshake
+            | Kind::Notification
+            | Kind::Control
+            | Kind::Restore
+            | Kind::Terminate => {
                 let at = now + entry.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
                 if kind == Kind::Initialize {
                     self.session.handshake_by = at;
                 }
             }
+            Kind::Listen => {}
             Kind::Initialized => {
                 self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake_by);
             }
@@ -152,8 +167,7 @@ impl Client {
 
     /// GETs the rest of a call's stream, from its cursor on; waits in front of the queue where no connection is free.
     pub(super) fn resume(&mut self, now: Instant, call: CallId) {
-        let takes_slot = self.takes_slot(call);
-        if takes_slot && self.free_slots() == 0 {
+        if self.slot(call) == Slot::Caller && self.free_slots() == 0 {
             if let Some(stream) = self.stream(call) {
                 stream.phase = Phase::Queued;
                 self.queue.push_front(call);
@@ -185,8 +199,12 @@ impl Client {
         self.timers.set(Owner::Call(call), Clock::Connect, at);
     }
 
-    fn takes_slot(&mut self, call: CallId) -> bool {
-        self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request)
+    fn slot(&self, call: CallId) -> Slot {
+        match self.ledger.peek(call) {
+            Some(entry) if entry.is_endless() => Slot::Endless,
+            Some(entry) if entry.kind == Kind::Request => Slot::Caller,
+            _ => Slot::Control,
+        }
     }
 
     pub(super) fn transmit(
@@ -196,21 +214,25 @@ impl Client {
         cursor: Option<String>,
         body: Option<String>,
     ) -> ExchangeId {
-        let takes_slot = self.takes_slot(call);
+        let slot = self.slot(call);
         let offered = self.ledger.get(call).and_then(|entry| entry.offered_session.clone());
         let entry = self.ledger.peek(call);
         // `initialize` itself never carries a session or a version.
-        let is_first_post = body.is_some() && entry.is_some_and(|entry| entry.kind == Kind::Initialize);
+        let begins = |entry: &Entry| matches!(entry.kind, Kind::Initialize | Kind::Handshake);
+        let is_first_post = body.is_some() && entry.is_some_and(begins);
         let url = entry.and_then(|entry| entry.redirect.clone());
-        let mut headers = self.headers(method, offered, !is_first_post);
+        let modern =
+            entry.and_then(|entry| entry.modern.as_ref().map(|modern| modern_headers(entry, modern)));
+        let mut headers = self.headers(method, offered, !is_first_post && modern.is_none());
+        headers.extend(modern.into_iter().flatten());
         headers.extend(cursor.map(|cursor| ("last-event-id", cursor)));
+        let credentials = self.credentials.generation;
         if let Some(entry) = self.ledger.get(call) {
             entry.headers = headers.iter().map(|(name, _)| *name).collect();
+            entry.credentials = credentials;
+            entry.refusal = None;
         }
-        self.launch(
-            Purpose::Call(call, takes_slot),
-            HttpRequest { call: Some(call), url, method, headers, body },
-        )
+        self.launch(Purpose::Call(call, slot), HttpRequest { call: Some(call), url, method, headers, body })
     }
 
     /// The headers that are ours on a request of this method.
@@ -265,10 +287,10 @@ impl Client {
     }
 
     /// Tells the server that nobody waits for this request any more.
-    pub(super) fn send_cancelled(&mut self, now: Instant, request_id: &Id) {
+    pub(super) fn send_cancelled(&mut self, now: Instant, request_id: &Id, reason: Option<&str>) {
         const METHOD: &str = "notifications/cancelled";
         let mut params = format!("{{\"requestId\":{},\"reason\":", request_id.text());
-        quote(CANCEL_TEXT, &mut params);
+        quote(reason.unwrap_or(CANCEL_TEXT), &mut params);
         params.push('}');
         self.send_control(now, METHOD, notification(METHOD, &params));
     }
@@ -284,7 +306,7 @@ impl Client {
     }
 
     fn controls_under_way(&self) -> usize {
-        self.exchanges.values().filter(|purpose| matches!(purpose, Purpose::Call(_, false))).count()
+        self.exchanges.values().filter(|purpose| matches!(purpose, Purpose::Call(_, Slot::Control))).count()
     }
 
     /// POSTs it, or lets it wait; what a flood brings beyond that is dropped.
@@ -331,4 +353,12 @@ impl Client {
     pub(super) fn stream(&mut self, call: CallId) -> Option<&mut Stream> {
         self.ledger.get(call)?.stream.as_mut()
     }
+}
+
+/// What the headers of a modern request repeat of its body (MCP 2026-07-28, *Streamable HTTP*).
+fn modern_headers(entry: &Entry, modern: &Modern) -> Vec<(&'static str, String)> {
+    let mut headers =
+        vec![("mcp-protocol-version", modern.version.clone()), ("mcp-method", entry.method.clone())];
+    headers.extend(modern.name.clone().map(|name| ("mcp-name", name)));
+    headers
 }

@@ -16,9 +16,11 @@ impl Client {
         self.skip_failed(now, call);
         let Some(entry) = self.release(now, call) else { return };
         match entry.kind {
-            Kind::Request | Kind::Notification => {
-                self.stats.answered += u64::from(entry.kind == Kind::Request);
-                self.outputs.push_back(Output::Settle(call, now, settlement))
+            kind if kind.is_callers() => {
+                self.stats.answered += u64::from(kind == Kind::Request);
+                self.heed(now, &entry, &settlement);
+                self.outputs.push_back(Output::Settle(call, now, settlement));
+                self.listen_if_confirmed(now, &entry);
             }
             Kind::Initialize => {
                 if let Settlement::Result { message, .. } = settlement {
@@ -37,6 +39,9 @@ impl Client {
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
         let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().clone());
+        // The end of its body is what a modern server is told by.
+        let tells = entry.modern.is_none() && Self::should_tell(kind, delivery, reason);
+        let why = entry.cancel_reason.clone();
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
             self.session.suspect = true;
@@ -47,13 +52,13 @@ impl Client {
         }
         let failure = self.failure(now, entry, reason, text);
         let settlement = Settlement::Failed(Box::new(failure));
-        if matches!(kind, Kind::Request | Kind::Notification) {
+        if kind.is_callers() {
             self.outputs.push_back(Output::Settle(call, now, settlement));
         } else {
             self.on_own_settled(now, call, kind, settlement);
         }
-        if Self::should_tell(kind, delivery, reason) {
-            self.send_cancelled(now, &wire_id);
+        if tells {
+            self.send_cancelled(now, &wire_id, why.as_deref());
         }
         self.send_queued(now);
     }
@@ -132,6 +137,7 @@ impl Client {
         self.queue.retain(|queued| *queued != call);
         self.controls.retain(|control| *control != call);
         self.questions.retain(|question| question.call != call);
+        self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
         self.drop_waiting_answers(call);
         if let Some(stream) = &entry.stream {
             let rival = stream.rival.as_ref().map(|rival| rival.exchange);
@@ -157,6 +163,7 @@ impl Client {
         for recent in &mut diagnostics.recent {
             recent.id = recent.id.take().map(|id| self.shown(&id));
         }
+        let refusal = entry.refusal.filter(|_| is_refusal(reason));
         diagnostics.session = self.session.id.as_deref().map(|id| self.shown(id));
         Failure {
             text: format!("{} failed: {text}", entry.tool.as_deref().unwrap_or(&entry.method)),
@@ -165,7 +172,14 @@ impl Client {
             reason,
             outcome,
             retry_safe,
+            http_status: refusal.as_ref().map(|refusal| refusal.status),
+            body: refusal.map(|refusal| refusal.body),
             diagnostics,
         }
     }
+}
+
+/// Whether a status is what ended the call.
+fn is_refusal(reason: Reason) -> bool {
+    matches!(reason, Reason::Unauthorized | Reason::Forbidden | Reason::HttpError | Reason::Redirected)
 }

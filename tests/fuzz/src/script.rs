@@ -202,7 +202,7 @@ impl Setup {
             max_pending_events: self.small_pending.then_some(2.0),
             resume: self.resume.then(|| SessionToResume {
                 id: self.in_session.then(|| "s0".to_string()),
-                version: "2025-11-25".to_string(),
+                version: Some("2025-11-25".to_string()),
                 greeting: answer("0", "initialize"),
             }),
             fail_lost_session: self.fail_lost_session,

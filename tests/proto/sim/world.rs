@@ -384,7 +384,8 @@ impl<'a> World<'a> {
             }
             Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
             Output::Ready { session_id, .. } => self.judge.on_ready(session_id),
-            Output::Closed | Output::Timeout(_) => {}
+            // No schedule has a provider or a scheduler.
+            Output::Authorize(..) | Output::Schedule(..) | Output::Closed | Output::Timeout(_) => {}
         }
     }
 

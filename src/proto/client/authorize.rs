@@ -1,0 +1,114 @@
+//! Credentials: one flight for all that were refused (design section 5).
+
+use super::{Challenge, Client, Output};
+use crate::proto::error::Reason;
+use crate::proto::http::ResponseHead;
+use crate::proto::ledger::Kind;
+use crate::proto::stream::{Phase, Stream};
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::{CallId, ExchangeId};
+
+/// What is known of the credentials in use.
+#[derive(Debug, Default)]
+pub(super) struct Credentials {
+    /// Counts up when there are others.
+    pub(super) generation: u32,
+    /// They are new, and no request with them was accepted yet: another 401 is final.
+    unproven: bool,
+    /// Others are being asked for.
+    in_flight: bool,
+    /// Who waits for that.
+    pub(super) waiting: Vec<(CallId, Challenge)>,
+}
+
+impl Credentials {
+    /// A request was accepted.
+    pub(super) fn accepted(&mut self) {
+        self.unproven = false;
+    }
+}
+
+impl Client {
+    /// A request was refused for its credentials, where others can be had: it waits for them. Whether that was so.
+    /// `resumes`: it is a GET.
+    pub(super) fn reauthorize(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        head: &ResponseHead,
+        resumes: bool,
+    ) -> bool {
+        let Some(entry) = self.ledger.get(call).filter(|_| self.config.auth) else { return false };
+        let is_current = entry.credentials == self.credentials.generation;
+        let challenge = match head.status {
+            401 if is_current && self.credentials.unproven => return false,
+            401 => Challenge::Unauthorized,
+            403 if head.insufficient_scope && entry.step_ups < self.config.max_step_ups => Challenge::StepUp,
+            _ => return false,
+        };
+        entry.step_ups += usize::from(challenge == Challenge::StepUp);
+        let stream = entry.stream.get_or_insert_with(|| Stream::new(ExchangeId(0)));
+        stream.phase = Phase::Authorizing(resumes);
+        self.stop_timers_of_stream(call);
+        self.timers.stop(Owner::Call(call), Clock::Handshake);
+        self.set_clocks(now, call);
+        if challenge == Challenge::Unauthorized && !is_current && !self.credentials.in_flight {
+            self.send_again(now, call); // There are others already.
+            return true;
+        }
+        self.credentials.waiting.push((call, challenge));
+        if !std::mem::replace(&mut self.credentials.in_flight, true) {
+            self.outputs.push_back(Output::Authorize(call, challenge));
+            self.timers.set(Owner::Session, Clock::Handshake, now + self.config.timeouts.handshake);
+        }
+        true
+    }
+
+    /// What [`Output::Authorize`] asked for is there (`ok`), or is not to be had.
+    pub fn authorized(&mut self, now: Instant, ok: bool) {
+        self.begin();
+        if !std::mem::take(&mut self.credentials.in_flight) {
+            return;
+        }
+        self.timers.stop(Owner::Session, Clock::Handshake);
+        if ok {
+            self.credentials.generation += 1;
+            self.credentials.unproven = true;
+        }
+        for (call, challenge) in std::mem::take(&mut self.credentials.waiting) {
+            match (ok, challenge) {
+                (true, _) => self.send_again(now, call),
+                (false, Challenge::Unauthorized) => {
+                    let text = "the server wants credentials, and there are none that it may accept";
+                    self.fail(now, call, Reason::Unauthorized, text);
+                }
+                (false, Challenge::StepUp) => {
+                    let text = "the server wants more scope, and it was not given";
+                    self.fail(now, call, Reason::Forbidden, text);
+                }
+            }
+        }
+    }
+
+    /// The provider took longer than `handshakeMs`.
+    pub(super) fn on_credentials_late(&mut self, now: Instant) {
+        self.credentials.in_flight = false;
+        for (call, _) in std::mem::take(&mut self.credentials.waiting) {
+            let text = "the provider gave no credentials within handshakeMs";
+            self.fail(now, call, Reason::ConnectTimeout, text);
+        }
+    }
+
+    /// The same request with other credentials.
+    fn send_again(&mut self, now: Instant, call: CallId) {
+        let Some(&Phase::Authorizing(resumes)) = self.stream(call).map(|stream| &stream.phase) else {
+            return;
+        };
+        match (resumes, self.ledger.peek(call).map(|entry| entry.kind)) {
+            (_, Some(Kind::Listen)) => self.open_listen(now, call),
+            (true, _) => self.resume(now, call),
+            (false, _) => self.post(now, call),
+        }
+    }
+}

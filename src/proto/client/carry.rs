@@ -1,0 +1,120 @@
+//! The session of an SDK's Client: it does the handshake, we carry its messages and keep what another session would need.
+
+use super::{Client, Output};
+use crate::proto::error::Reason;
+use crate::proto::event::{Event, Level, SessionState, Settlement};
+use crate::proto::jsonrpc::{field, string};
+use crate::proto::ledger::{members, Entry, Kind, Modern};
+use crate::proto::session::{Hello, State};
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::CallId;
+
+impl Client {
+    /// Takes the Client's messages from now on.
+    pub(super) fn carry(&mut self, now: Instant) {
+        let hello = self.config.carry.as_mut().and_then(|carry| carry.hello.take());
+        self.session.hello = hello
+            .zip(self.session.version.clone())
+            .map(|(params, version)| Hello { members: members("initialize", &params, "", None), version });
+        self.session.state = State::Ready;
+        self.event(now, None, Event::State { state: SessionState::Ready });
+        if self.session.hello.is_some() {
+            self.listen(now);
+        }
+    }
+
+    /// What a request of this method is to us.
+    pub(super) fn kind_of(&self, method: &str) -> Kind {
+        match method {
+            "initialize" | "server/discover" if self.config.carry.is_some() => Kind::Handshake,
+            _ => Kind::Request,
+        }
+    }
+
+    /// A message of the Client's settled: what it means for the session.
+    pub(super) fn heed(&mut self, now: Instant, entry: &Entry, settlement: &Settlement) {
+        match settlement {
+            Settlement::Result { message, .. } if entry.kind == Kind::Handshake => {
+                let text = self.text(*message).to_string();
+                let version = field(&text, &["result", "protocolVersion"]).and_then(string);
+                let Some(version) = version.filter(|_| entry.method == "initialize").map(String::from) else {
+                    return;
+                };
+                if let Some(old) = self.session.listen {
+                    self.fail(now, old, Reason::SessionLost, "the Client began another session");
+                }
+                let capabilities = field(&text, &["result", "capabilities"]).unwrap_or_default().to_string();
+                self.session.forget();
+                self.session.id.clone_from(&entry.offered_session);
+                self.session.version = Some(version.clone());
+                self.session.capabilities = capabilities;
+                self.session.hello = Some(Hello { members: entry.content.clone(), version: version.clone() });
+                if self.session.state != State::Ready {
+                    self.session.state = State::Ready;
+                    self.event(now, None, Event::State { state: SessionState::Ready });
+                }
+                let session_id = self.session.id.clone();
+                let ready = Output::Ready { protocol_version: version, session_id, message: *message };
+                self.outputs.push_back(ready);
+            }
+            Settlement::Accepted if entry.kind == Kind::Terminate => self.session.id = None,
+            _ => {}
+        }
+    }
+
+    /// The Client's handshake is done when the server took its last word.
+    pub(super) fn listen_if_confirmed(&mut self, now: Instant, entry: &Entry) {
+        let is_last = entry.kind == Kind::Notification && entry.method == "notifications/initialized";
+        if is_last && self.config.carry.is_some() && self.is_ready() {
+            self.listen(now);
+        }
+    }
+
+    /// What asks whether the server lives: of a modern one, what it is.
+    pub(super) fn probe_entry(&self, now: Instant) -> Entry {
+        let modern = self.session.modern.as_ref().filter(|_| self.session.hello.is_none());
+        let Some((version, meta)) = modern else {
+            return self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
+        };
+        const DISCOVER: &str = "server/discover";
+        let mut entry = self.entry(now, Kind::Probe, DISCOVER, members(DISCOVER, "", meta, None));
+        entry.modern = Some(Modern { version: version.clone(), name: None });
+        entry
+    }
+
+    /// `MCP-Protocol-Version` of later messages, as the Client negotiated it.
+    pub fn set_version(&mut self, version: &str) {
+        self.session.version = Some(version.to_string());
+    }
+
+    /// Ends the session at the server, by DELETE, and keeps the client. Exactly one [`Output::Settle`] follows.
+    pub fn terminate(&mut self, now: Instant) -> CallId {
+        self.begin();
+        let entry = self.entry(now, Kind::Terminate, "DELETE", String::new());
+        let call = self.open(entry);
+        self.enqueue(now, call);
+        call
+    }
+
+    /// The host ends a wait that it was given by [`Output::Schedule`]. A no-op where nothing waits for that.
+    pub fn reconnect(&mut self, now: Instant, call: CallId) {
+        self.begin();
+        if self.stream(call).is_some_and(|stream| stream.scheduled) {
+            self.attempt(now, call);
+        }
+    }
+
+    /// Begins a wait. The host ends the one before a resume, where it wants to.
+    pub(super) fn arm_wait(&mut self, now: Instant, call: CallId, level: Level, wait: std::time::Duration) {
+        let wants = self.config.scheduler && level == Level::L1;
+        match self.stream(call).filter(|_| wants) {
+            Some(stream) => {
+                stream.scheduled = true;
+                let attempt = stream.barren + 1;
+                self.outputs.push_back(Output::Schedule(call, wait, attempt));
+            }
+            None => self.timers.set(Owner::Call(call), Clock::Wait, now + wait),
+        }
+    }
+}

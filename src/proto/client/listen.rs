@@ -1,0 +1,112 @@
+//! The GET stream for what belongs to no call: it is opened again quietly, and touches no call (design section 4).
+
+use super::Client;
+use crate::proto::event::{Event, ListenState};
+use crate::proto::http::{header_value, Method, ResponseHead};
+use crate::proto::ledger::Kind;
+use crate::proto::stream::{Body, Events, Phase, Stream};
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::{CallId, ExchangeId};
+
+impl Client {
+    /// Opens the stream, where it is wanted and there is none.
+    pub(super) fn listen(&mut self, now: Instant) {
+        if !self.config.listen || self.session.listen.is_some() {
+            return;
+        }
+        let mut entry = self.entry(now, Kind::Listen, "GET", String::new());
+        entry.stream = Some(Stream { phase: Phase::Waiting, ..Stream::new(ExchangeId(0)) });
+        let call = self.open(entry);
+        self.session.listen = Some(call);
+        self.open_listen(now, call);
+    }
+
+    /// Whether answers may come on it.
+    pub(super) fn is_listening(&mut self) -> bool {
+        let stream = self.session.listen.and_then(|call| self.stream(call));
+        stream.is_some_and(|stream| matches!(stream.phase, Phase::Reading(..)))
+    }
+
+    pub(super) fn open_listen(&mut self, now: Instant, call: CallId) {
+        let cursor = self.stream(call).and_then(|stream| stream.cursor()).and_then(header_value);
+        let exchange = self.transmit(call, Method::Get, cursor, None);
+        if let Some(stream) = self.stream(call) {
+            stream.phase = Phase::Resuming(exchange);
+            stream.last_get = Some(now);
+        }
+    }
+
+    pub(super) fn on_listen_head(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        exchange: ExchangeId,
+        head: &ResponseHead,
+    ) {
+        if head.is_success() && head.is_event_stream() {
+            let resumed = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
+            let events = Events::new(now, self.decoder(), resumed);
+            self.event(now, None, Event::Listen { state: ListenState::Open });
+            return self.read(now, call, exchange, Body::Events(Box::new(events)));
+        }
+        self.abort(exchange);
+        self.note_retry_after(now, call, head);
+        match head.status {
+            401 | 403 if self.reauthorize(now, call, head, true) => {}
+            408 | 409 | 425 | 429 | 500 | 502..=599 => self.listen_later(now, call),
+            // The event that it was to begin after may be gone; without that, the server has no such stream.
+            400 | 404 | 410 if self.forget_place(call) => self.listen_later(now, call),
+            _ => {
+                self.drop_listen(call);
+                self.event(now, None, Event::Listen { state: ListenState::Unsupported });
+            }
+        }
+    }
+
+    fn forget_place(&mut self, call: CallId) -> bool {
+        let Some(stream) = self.stream(call).filter(|stream| stream.cursor().is_some()) else { return false };
+        let barren = stream.barren;
+        *stream = Stream { phase: Phase::Waiting, barren, ..Stream::new(ExchangeId(0)) };
+        true
+    }
+
+    /// Its body is over.
+    pub(super) fn on_listen_over(&mut self, now: Instant, call: CallId, events: &Events) {
+        self.event(now, None, Event::Listen { state: ListenState::Lost });
+        if let Some(stream) = self.stream(call).filter(|_| events.moved || events.fresh > 0) {
+            stream.barren = 0;
+        }
+        self.listen_later(now, call);
+    }
+
+    /// Waits before it is opened again: the server's `retry`, but more and more where that brings nothing.
+    pub(super) fn listen_later(&mut self, now: Instant, call: CallId) {
+        let floor = self.floor(now, call);
+        let Some(stream) = self.stream(call) else { return };
+        let (barren, hint) = (stream.barren, stream.retry.unwrap_or_default());
+        stream.phase = Phase::Waiting;
+        stream.barren = barren.saturating_add(1);
+        let own = self.config.backoff.patient(barren, &mut self.rng);
+        let wait = if hint.is_zero() || barren > 0 { own.max(hint) } else { hint };
+        let wait = self.spaced(now, call, wait.max(floor));
+        self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
+    }
+
+    fn drop_listen(&mut self, call: CallId) {
+        self.session.listen = None;
+        self.ledger.close(call);
+        self.timers.release(Owner::Call(call));
+        self.questions.retain(|question| question.call != call);
+    }
+
+    /// It ended for good: with its session, or for what it brought.
+    pub(super) fn on_listen_ended(&mut self, now: Instant, call: CallId) {
+        if self.session.listen == Some(call) {
+            self.session.listen = None;
+            if !self.session.is_over() {
+                self.event(now, None, Event::Listen { state: ListenState::Lost });
+            }
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! A Client's session: it does the handshake, and its messages are carried (design sections 1, 4 and 6).
+
+use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use landfall::proto::{
+    CallId, CallSpec, Event, Method, Options, Outcome, Reason, SessionToResume, TimeoutOptions,
+};
+
+/// A tool call of a Client's that has a timer of its own.
+fn tool_call(world: &mut World, id: &str) -> CallId {
+    world.call_with(spec(id))
+}
+
+fn spec(id: &str) -> CallSpec {
+    CallSpec {
+        method: "tools/call".to_string(),
+        params: r#"{"name":"t","arguments":{}}"#.to_string(),
+        meta: format!("{{\"progressToken\":{id}}}"),
+        tool: Some("t".to_string()),
+        id: Some(id.to_string()),
+        token: Some(id.to_string()),
+        timed: true,
+        ..CallSpec::default()
+    }
+}
+
+fn modern(method: &str) -> CallSpec {
+    CallSpec {
+        method: method.to_string(),
+        meta: r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#.to_string(),
+        id: Some("1".to_string()),
+        version: Some("2026-07-28".to_string()),
+        name: (method == "tools/call").then(|| "t".to_string()),
+        timed: true,
+        ..CallSpec::default()
+    }
+}
+
+fn streaming(world: &mut World, spec: CallSpec) -> (CallId, landfall::proto::ExchangeId) {
+    let call = world.call_with(spec);
+    let (post, _) = world.request();
+    world.head(post, 200, SSE, None);
+    (call, post)
+}
+
+#[test]
+fn the_clients_initialize_begins_the_session_and_is_answered_under_its_own_id() {
+    let mut world = World::carrying(options());
+    assert!(world.requests.is_empty(), "nothing is sent before the Client does");
+    let call = world.client_initializes("0", Some("s1"));
+    assert!(world.answer(call).contains("\"id\":0"));
+    assert_eq!(world.ready, Some(("2025-11-25".to_string(), Some("s1".to_string()))));
+    tool_call(&mut world, "1");
+    let (_, request) = world.request();
+    assert_eq!(header(&request, "mcp-session-id"), Some("s1"));
+    assert_eq!(header(&request, "mcp-protocol-version"), Some("2025-11-25"));
+    assert_eq!(id_of(&request), "1");
+}
+
+#[test]
+fn initialize_carries_no_session_even_where_one_stands() {
+    let mut world = World::carried(options());
+    world.call_with(CallSpec {
+        method: "initialize".to_string(),
+        id: Some("7".to_string()),
+        ..CallSpec::default()
+    });
+    let (_, request) = world.request();
+    assert_eq!(header(&request, "mcp-session-id"), None);
+    assert_eq!(header(&request, "mcp-protocol-version"), None);
+}
+
+#[test]
+fn a_handshake_that_is_refused_fails_with_what_the_server_said_and_is_not_sent_again() {
+    for (status, reason) in [(401, Reason::Unauthorized), (403, Reason::Forbidden), (500, Reason::HttpError)]
+    {
+        let mut world = World::carrying(options());
+        let call = world.call_with(CallSpec {
+            method: "initialize".to_string(),
+            id: Some("0".to_string()),
+            ..CallSpec::default()
+        });
+        let (post, _) = world.request();
+        world.head(post, status, "text/plain", None);
+        world.body(post, "no");
+        world.end(post);
+        let failure = world.failure(call);
+        assert_eq!((failure.reason, failure.http_status), (reason, Some(status)));
+        assert_eq!(failure.body.as_deref(), Some("no"));
+        world.pass(60_000);
+        assert!(world.requests.is_empty());
+        world.client_initializes("1", None);
+    }
+}
+
+#[test]
+fn an_error_in_a_5xx_is_no_verdict_on_a_probe_of_the_era_and_in_a_4xx_it_is() {
+    for (status, answered) in [(500, false), (400, true), (404, true)] {
+        let mut world = World::carrying(options());
+        let call = world.call_with(modern("server/discover"));
+        let (post, request) = world.request();
+        assert_eq!(header(&request, "mcp-method"), Some("server/discover"));
+        world.head(post, status, JSON, None);
+        world.body(post, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}"#);
+        world.end(post);
+        match answered {
+            true => assert!(world.answer(call).contains("-32601")),
+            false => assert_eq!(world.failure(call).reason, Reason::HttpError),
+        }
+    }
+}
+
+#[test]
+fn a_handshake_that_is_not_answered_ends_after_handshake_ms() {
+    let mut world = World::carrying(options());
+    let call = world.call_with(modern("server/discover"));
+    world.pass(29_999);
+    assert!(world.is_pending(call));
+    world.pass(1);
+    assert_eq!(world.failure(call).reason, Reason::ConnectTimeout);
+}
+
+#[test]
+fn progress_is_known_by_the_clients_token_also_after_a_resume() {
+    let mut world = World::carried(options());
+    let (call, post) = streaming(&mut world, spec("5"));
+    let progress = |n: u32| {
+        format!("id: e{n}\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":5,\"progress\":{n}}}}}\n\n")
+    };
+    world.body(post, &progress(1));
+    world.cut(post);
+    let (_, get, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("e1"));
+    world.head(get, 200, SSE, None);
+    world.body(get, &(progress(2) + &result("5")));
+    assert!(world.answer(call).contains("\"id\":5"));
+    let progress = world.events.iter().filter(|(_, event)| matches!(event, Event::Progress { .. })).count();
+    assert_eq!(progress, 2);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_reissue_goes_out_under_an_id_of_ours_and_either_answer_settles_the_call() {
+    for late in [false, true] {
+        let mut world = World::carried(options());
+        let (call, post) = streaming(&mut world, CallSpec { idempotent: true, ..spec("5") });
+        world.cut(post);
+        let (_, again, request) = world.next_request();
+        let id = id_of(&request);
+        assert!(id.starts_with('"'), "{id}");
+        assert!(request.body.as_deref().is_some_and(|body| body.contains("\"progressToken\":5")));
+        world.head(again, 200, SSE, None);
+        world.body(again, &result(if late { "5" } else { &id }));
+        assert!(world.answer(call).contains("true"));
+    }
+}
+
+#[test]
+fn a_clients_cancel_tells_the_server_its_reason_and_the_id_it_knows() {
+    let mut world = World::carried(options());
+    let (call, post) = streaming(&mut world, spec("5"));
+    world.client.cancel_because(world.now, call, "the user left");
+    world.drain();
+    assert_eq!(world.failure(call).reason, Reason::Cancelled);
+    assert_eq!(world.aborted, [post]);
+    let (post, request) = world.request();
+    let body = request.body.unwrap_or_default();
+    assert!(body.contains("\"requestId\":5") && body.contains("the user left"), "{body}");
+    world.head(post, 202, "", None);
+    world.pass(600_000);
+    assert!(world.requests.is_empty());
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_call_with_a_timer_of_its_own_may_be_silent_for_half_an_hour() {
+    // The server is one thread, and busy: it answers nothing else meanwhile.
+    let mut world = World::carried(options());
+    let (call, post) = streaming(&mut world, spec("5"));
+    for _ in 0..60 {
+        world.pass(30_000);
+        assert!(world.is_pending(call), "after {}", world.now.as_millis());
+    }
+    world.body(post, &result("5"));
+    assert!(world.answer(call).contains("true"));
+}
+
+#[test]
+fn a_call_with_a_timer_of_its_own_that_gets_no_headers_has_an_hour() {
+    let mut world = World::carried(options());
+    let call = tool_call(&mut world, "5");
+    world.pass(3_599_999);
+    assert!(world.is_pending(call));
+    world.pass(1);
+    assert_eq!(world.failure(call).reason, Reason::DeadlineExceeded);
+}
+
+#[test]
+fn clocks_that_were_set_hold_for_a_call_with_a_timer_of_its_own() {
+    let set = |timeouts| CallSpec { timeouts, ..spec("5") };
+    for (timeouts, ms, reason) in [
+        (TimeoutOptions { call: Some(5_000.0), ..TimeoutOptions::default() }, 5_000, Reason::CallTimeout),
+        (
+            TimeoutOptions { deadline: Some(9_000.0), ..TimeoutOptions::default() },
+            9_000,
+            Reason::DeadlineExceeded,
+        ),
+    ] {
+        let mut world = World::carried(options());
+        let (call, _) = streaming(&mut world, set(timeouts));
+        world.pass(ms - 1);
+        assert!(world.is_pending(call));
+        world.pass(1);
+        assert_eq!(world.failure(call).reason, reason);
+    }
+    let recovery =
+        TimeoutOptions { recovery: Some(9_000.0), idle: Some(4_000.0), ..TimeoutOptions::default() };
+    let mut world = World::carried(options());
+    let (call, _) = streaming(&mut world, set(recovery));
+    world.pass(13_000);
+    assert_eq!(
+        world.failure(call).reason,
+        Reason::IdleTimeout,
+        "its silence counts where recoveryMs was set"
+    );
+}
+
+#[test]
+fn a_lost_session_is_replaced_with_what_the_client_said() {
+    let mut world = World::carried(options());
+    let call = tool_call(&mut world, "5");
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    let (post, request) = world.request();
+    let body = request.body.clone().unwrap_or_default();
+    assert!(body.contains("\"name\":\"c\"") && body.contains("\"roots\""), "{body}");
+    let id = id_of(&request);
+    world.head(post, 200, JSON, Some("s2"));
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{}"#, crate::world::GREETING));
+    world.end(post);
+    let (post, request) = world.request();
+    assert!(request.body.as_deref().is_some_and(|body| body.contains("notifications/initialized")));
+    world.head(post, 202, "", None);
+    let (post, request) = world.request();
+    assert_eq!(header(&request, "mcp-session-id"), Some("s2"));
+    let id = id_of(&request);
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("true"));
+    assert!(world.names().contains(&"session_replaced"));
+}
+
+#[test]
+fn another_version_is_no_session_for_a_client_that_negotiated_one() {
+    let mut world = World::carried(options());
+    let call = tool_call(&mut world, "5");
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    let (post, request) = world.request();
+    let id = id_of(&request);
+    world.head(post, 200, JSON, Some("s2"));
+    world.body(
+        post,
+        &format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-03-26","capabilities":{{}}}}}}"#
+        ),
+    );
+    world.end(post);
+    assert_eq!(world.failure(call).reason, Reason::SessionLost);
+}
+
+#[test]
+fn a_preset_session_needs_no_handshake_and_can_not_be_replaced() {
+    let resume = SessionToResume { id: Some("old".to_string()), version: None, greeting: String::new() };
+    let mut world = World::carrying(Options { resume: Some(resume), ..options() });
+    let call = tool_call(&mut world, "1");
+    let (post, request) = world.request();
+    assert_eq!(header(&request, "mcp-session-id"), Some("old"));
+    world.head(post, 404, "", None);
+    world.end(post);
+    assert_eq!(world.failure(call).reason, Reason::SessionLost);
+    assert!(world.requests.is_empty());
+    world.client_initializes("2", Some("new"));
+    tool_call(&mut world, "3");
+    assert_eq!(header(&world.request().1, "mcp-session-id"), Some("new"));
+}
+
+#[test]
+fn a_session_can_be_ended_without_closing() {
+    for (status, accepted) in [(200, true), (404, true), (405, true), (500, false)] {
+        let mut world = World::carried(options());
+        let call = world.client.terminate(world.now);
+        world.drain();
+        let (exchange, request) = world.request();
+        assert_eq!(request.method, Method::Delete);
+        assert_eq!(header(&request, "mcp-session-id"), Some("s1"));
+        world.head(exchange, status, "", None);
+        world.end(exchange);
+        assert_eq!(
+            matches!(world.ended.get(&call), Some(crate::world::Ended::Accepted)),
+            accepted,
+            "{status}"
+        );
+        tool_call(&mut world, "1");
+        assert_eq!(header(&world.request().1, "mcp-session-id").is_none(), accepted);
+    }
+}
+
+#[test]
+fn a_modern_message_has_the_headers_of_its_body_and_no_session() {
+    let mut world = World::carried(options());
+    world.call_with(modern("tools/call"));
+    let (_, request) = world.request();
+    for (name, value) in [
+        ("mcp-protocol-version", Some("2026-07-28")),
+        ("mcp-method", Some("tools/call")),
+        ("mcp-name", Some("t")),
+        ("mcp-session-id", None),
+    ] {
+        assert_eq!(header(&request, name), value, "{name}");
+    }
+}
+
+#[test]
+fn a_modern_stream_is_never_resumed_and_its_cancel_is_its_end() {
+    let mut world = World::carrying(options());
+    let (call, post) = streaming(&mut world, modern("tools/call"));
+    world.body(post, &note("e1", "a"));
+    world.cut(post);
+    assert_eq!(world.failure(call).reason, Reason::StreamLost);
+    assert_eq!(world.failure(call).outcome, Outcome::Unknown);
+    assert!(world.requests.is_empty(), "no GET, no ping");
+    let (call, post) = streaming(&mut world, modern("tools/call"));
+    world.client.cancel(world.now, call);
+    world.drain();
+    assert_eq!(world.aborted.last(), Some(&post));
+    assert!(world.requests.is_empty(), "nothing is posted");
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_modern_call_that_is_safe_goes_again_under_a_new_id() {
+    let mut world = World::carrying(options());
+    let (call, post) = streaming(&mut world, CallSpec { idempotent: true, ..modern("tools/call") });
+    world.cut(post);
+    let (_, post, request) = world.next_request();
+    let id = id_of(&request);
+    assert_ne!(id, "1");
+    assert_eq!(header(&request, "mcp-protocol-version"), Some("2026-07-28"));
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("true"));
+}
+
+#[test]
+fn a_modern_servers_silence_is_asked_about_by_discover() {
+    let mut world = World::carrying(options());
+    let (call, post) = streaming(&mut world, modern("tools/call"));
+    world.pass(45_000);
+    let (probe, request) = world.request();
+    assert_eq!(header(&request, "mcp-method"), Some("server/discover"));
+    let id = id_of(&request);
+    world.head(probe, 200, JSON, None);
+    world.body(probe, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    world.end(probe);
+    world.body(post, &result("1"));
+    assert!(world.answer(call).contains("true"));
+}
+
+#[test]
+fn a_subscription_may_be_silent_for_days_and_takes_no_connection_of_a_call() {
+    let mut world = World::carrying(Options { max_concurrent: Some(2.0), ..options() });
+    let (call, _) = streaming(&mut world, modern("subscriptions/listen"));
+    tool_call(&mut world, "2");
+    let (post, _) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, &result("2"));
+    for _ in 0..48 {
+        world.pass(3_600_000);
+        while !world.requests.is_empty() {
+            let (probe, request) = world.request();
+            let id = id_of(&request);
+            world.head(probe, 200, JSON, None);
+            world.body(probe, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+            world.end(probe);
+        }
+    }
+    assert!(world.is_pending(call));
+}
+
+#[test]
+fn an_adopted_stream_posts_nothing_and_keeps_the_id_of_its_answer() {
+    let mut world = World::carried(options());
+    let call = world.call_with(CallSpec {
+        method: "resume".to_string(),
+        resumption_token: Some("e7".to_string()),
+        wants_tokens: true,
+        ..CallSpec::default()
+    });
+    let (get, request) = world.request();
+    assert_eq!((request.method, header(&request, "last-event-id")), (Method::Get, Some("e7")));
+    world.head(get, 200, SSE, None);
+    world.body(get, &(note("e8", "a") + &result("42")));
+    assert!(world.answer(call).contains("\"id\":42"));
+    assert_eq!(world.tokens, ["e8"]);
+}
+
+#[test]
+fn no_resume_is_made_where_max_retries_is_0_and_at_most_so_many_barren_ones() {
+    for (most, gets) in [(0.0, 0), (1.0, 1), (3.0, 3)] {
+        let mut world = World::carried(Options { max_retries: Some(most), ..options() });
+        let (call, post) = streaming(&mut world, spec("5"));
+        world.body(post, &note("e1", "a"));
+        world.cut(post);
+        let mut made = 0;
+        while world.is_pending(call) {
+            let (_, exchange, request) = world.next_request();
+            if request.method == Method::Get {
+                made += 1;
+                world.head(exchange, 503, "", None);
+            } else {
+                let id = id_of(&request);
+                world.head(exchange, 200, JSON, None);
+                world.body(exchange, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+                world.end(exchange);
+            }
+        }
+        assert_eq!(made, gets);
+        let reason = if gets == 0 { Reason::StreamLost } else { Reason::RecoveryExhausted };
+        assert_eq!(world.failure(call).reason, reason);
+    }
+}
+
+#[test]
+fn a_scheduler_ends_the_waits_before_resumes_and_no_clock() {
+    let mut world = World::carried(Options { scheduler: true, ..options() });
+    let (call, post) = streaming(&mut world, spec("5"));
+    world.body(post, &note("e1", "a"));
+    world.cut(post);
+    assert_eq!(world.scheduled.len(), 1);
+    let (waiting, wait, attempt) = world.scheduled[0];
+    assert_eq!((waiting, attempt), (call, 1));
+    assert!(!wait.is_zero());
+    world.pass(60_000);
+    assert!(world.requests.is_empty(), "only the host ends the wait");
+    world.client.reconnect(world.now, call);
+    world.drain();
+    let (get, _) = world.request();
+    world.client.reconnect(world.now, call);
+    world.drain();
+    assert!(world.requests.is_empty(), "once");
+    world.head(get, 200, SSE, None);
+    world.body(get, &note("e2", "b"));
+    world.cut(get);
+    world.pass(120_000);
+    assert_eq!(world.failure(call).reason, Reason::RecoveryExhausted, "recoveryMs runs all the same");
+}

@@ -1,0 +1,202 @@
+//! Credentials: one flight for all that were refused, and what waits for it (design section 5).
+
+use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use landfall::proto::{CallId, Challenge, ExchangeId, Options, Outcome, Reason, ResponseHead};
+
+fn world() -> World {
+    World::connected(Options { auth: true, ..options() })
+}
+
+fn refuse(world: &mut World, exchange: ExchangeId, status: u16) {
+    world.input_head(
+        exchange,
+        ResponseHead {
+            status,
+            challenged: true,
+            insufficient_scope: status == 403,
+            ..ResponseHead::default()
+        },
+    );
+    world.end(exchange);
+}
+
+fn authorized(world: &mut World, ok: bool) {
+    world.client.authorized(world.now, ok);
+    world.drain();
+}
+
+fn answer(world: &mut World, call: CallId) {
+    let (post, request) = world.request();
+    let id = id_of(&request);
+    world.head(post, 200, JSON, None);
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    world.end(post);
+    assert!(world.answer(call).contains("result"));
+}
+
+#[test]
+fn calls_that_are_refused_at_once_share_one_flight_and_go_again_under_their_ids() {
+    let mut world = world();
+    let calls: Vec<_> = (0..5).map(|_| world.call()).collect();
+    let sent: Vec<_> = calls.iter().map(|_| world.request()).collect();
+    for (post, _) in &sent {
+        refuse(&mut world, *post, 401);
+    }
+    assert_eq!(world.challenges, [(calls[0], Challenge::Unauthorized)]);
+    assert!(world.requests.is_empty());
+    authorized(&mut world, true);
+    let ids: Vec<_> = world.requests.iter().map(|(_, request)| id_of(request)).collect();
+    assert_eq!(ids, sent.iter().map(|(_, request)| id_of(request)).collect::<Vec<_>>());
+    for call in calls {
+        answer(&mut world, call);
+    }
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_late_refusal_of_the_old_credentials_needs_no_second_flight() {
+    let mut world = world();
+    let (first, second) = (world.call(), world.call());
+    let ((a, _), (b, _)) = (world.request(), world.request());
+    refuse(&mut world, a, 401);
+    authorized(&mut world, true);
+    refuse(&mut world, b, 401);
+    assert_eq!(world.challenges.len(), 1);
+    answer(&mut world, first);
+    answer(&mut world, second);
+}
+
+#[test]
+fn a_refusal_right_after_a_flight_is_final_and_an_accepted_request_arms_it_again() {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    authorized(&mut world, true);
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    assert_eq!(world.failure(call).reason, Reason::Unauthorized);
+    assert_eq!(world.failure(call).outcome, Outcome::Rejected);
+    assert_eq!(world.challenges.len(), 1);
+
+    let mut world = self::world();
+    for flights in 1..4 {
+        let call = world.call();
+        let (post, _) = world.request();
+        refuse(&mut world, post, 401);
+        assert_eq!(world.challenges.len(), flights);
+        authorized(&mut world, true);
+        answer(&mut world, call);
+    }
+}
+
+#[test]
+fn credentials_that_are_not_to_be_had_fail_who_waits_and_nobody_else() {
+    let mut world = world();
+    let (running, id, stream) = world.streaming();
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    authorized(&mut world, false);
+    assert_eq!(world.failure(call).reason, Reason::Unauthorized);
+    world.body(stream, &result(&id));
+    assert!(world.answer(running).contains("true"));
+    let next = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    assert_eq!(world.challenges.len(), 2, "the next refusal asks again");
+    authorized(&mut world, true);
+    answer(&mut world, next);
+}
+
+#[test]
+fn a_provider_that_is_late_ends_who_waits_after_handshake_ms() {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    world.pass(29_999);
+    assert!(world.is_pending(call));
+    world.pass(1);
+    assert_eq!(world.failure(call).reason, Reason::ConnectTimeout);
+    authorized(&mut world, true);
+    assert!(world.requests.is_empty());
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_resume_that_is_refused_keeps_its_cursor() {
+    let mut world = world();
+    let (call, id, post) = world.streaming();
+    world.body(post, &note("e1", "a"));
+    world.cut(post);
+    let (_, get, _) = world.next_request();
+    refuse(&mut world, get, 401);
+    assert_eq!(world.challenges, [(call, Challenge::Unauthorized)]);
+    authorized(&mut world, true);
+    let (get, request) = world.request();
+    assert_eq!(header(&request, "last-event-id"), Some("e1"));
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("true"));
+}
+
+#[test]
+fn more_scope_is_asked_for_as_often_as_the_user_allows() {
+    for most in [0, 1, 2] {
+        let mut world =
+            World::connected(Options { auth: true, max_step_ups: Some(f64::from(most)), ..options() });
+        let call = world.call();
+        for _ in 0..most {
+            let (post, _) = world.request();
+            refuse(&mut world, post, 403);
+            authorized(&mut world, true);
+        }
+        let (post, _) = world.request();
+        refuse(&mut world, post, 403);
+        assert_eq!(world.failure(call).reason, Reason::Forbidden);
+        assert_eq!(world.challenges, vec![(call, Challenge::StepUp); most as usize]);
+    }
+}
+
+#[test]
+fn without_a_provider_a_refusal_is_final() {
+    let mut world = World::connected(options());
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    assert_eq!(world.failure(call).reason, Reason::Unauthorized);
+    assert!(world.challenges.is_empty());
+}
+
+#[test]
+fn a_call_that_is_cancelled_while_it_waits_is_not_sent_again() {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    world.client.cancel(world.now, call);
+    world.drain();
+    authorized(&mut world, true);
+    assert!(world.requests.is_empty(), "neither the call nor a word to the server, which has refused it");
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn the_handshake_waits_for_credentials_too() {
+    let mut world = World::new(Options { auth: true, ..options() });
+    world.client.connect(world.now);
+    world.drain();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    world.pass(20_000);
+    authorized(&mut world, true);
+    let (post, request) = world.request();
+    let id = id_of(&request);
+    world.head(post, 200, JSON, Some("s1"));
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{}"#, crate::world::GREETING));
+    world.end(post);
+    let (post, _) = world.request();
+    world.head(post, 202, "", None);
+    assert!(world.ready.is_some());
+}
