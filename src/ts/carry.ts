@@ -39,7 +39,7 @@ export function carriedRequest(
     token,
     spec: {
       method,
-      params: json("params", rest),
+      params: message.params === undefined ? "" : json("params", rest),
       meta: json("params._meta", meta),
       id: json("id", id),
       handled: true,

@@ -193,7 +193,7 @@ export class Connection implements Listener {
     else if (output.out === "request") this.#request(message, rawId);
     else if (output.out === "ready") this.#stands(output, message);
     else if (output.out === "authorize") this.#authorize(output);
-    else if (output.out === "schedule") this.#waits.begin(output.call, output.waitMs, output.attempt);
+    else if (output.out === "schedule") this.#waits.begin(output);
     else if (output.out === "lost") this.#lost(output.text);
     else this.#finish(closed);
   }

@@ -86,7 +86,7 @@ export interface CoreConfig {
 /** One request to make. */
 export interface CallSpec {
   method: string;
-  /** JSON text of an object without `_meta`. */
+  /** JSON text of an object without `_meta`; empty where a Client's message has none. */
   params: string;
   /** JSON text of the caller's `_meta`. */
   meta: string;
@@ -210,6 +210,7 @@ export interface ScheduleOutput {
   out: "schedule";
   call: number;
   waitMs: number;
+  /** From 1. */
   attempt: number;
 }
 

@@ -43,6 +43,8 @@ interface Exchange {
 // Told like a code of the runtime's: no byte of the request has left.
 const notSent = "LANDFALL_NOT_SENT";
 
+const mostFailures = 1_000;
+
 type FetchSettings = Pick<
   Settings,
   "fetch" | "requestInit" | "headers" | "handshakeMs" | "log" | "credentials" | "redirect"
@@ -256,12 +258,20 @@ export class Exchanges {
       thrown instanceof Unsendable
         ? { thrown: thrown.thrown, unsendable: thrown.message, byProvider: thrown.byProvider }
         : { thrown };
+    this.#keep(call, failure);
+  }
+
+  /** Kept until the call ends. Those that are no caller's are taken by nobody: the oldest make room. */
+  #keep(call: number, failure: Failure): void {
+    this.#failures.delete(call);
     this.#failures.set(call, failure);
+    const [oldest] = this.#failures.keys();
+    if (this.#failures.size > mostFailures && oldest !== undefined) this.#failures.delete(oldest);
   }
 
   /** A response to a call has come. A refusal is kept for the provider of credentials, and for the failure. */
   #hear(call: number, response: Response): void {
-    if (response.status >= 400) this.#failures.set(call, { refusal: headOf(response) });
+    if (response.status >= 400) this.#keep(call, { refusal: headOf(response) });
     else this.#failures.delete(call);
   }
 

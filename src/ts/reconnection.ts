@@ -1,4 +1,4 @@
-import type { CoreConfig } from "./driver.js";
+import type { CoreConfig, ScheduleOutput } from "./driver.js";
 import type { Log } from "./log.js";
 import type { ConnectOptions } from "./options.js";
 import { longestWait } from "./promise.js";
@@ -45,7 +45,7 @@ export class Waits {
   }
 
   /** A wait begins. A scheduler that fails is replaced by a timer, for this once. */
-  begin(call: number, waitMs: number, attempt: number): void {
+  begin({ call, waitMs, attempt }: ScheduleOutput): void {
     this.end(call);
     let isOver = false;
     const reconnect = () => {
@@ -56,7 +56,8 @@ export class Waits {
     };
     let stop: unknown;
     try {
-      stop = this.#scheduler?.(reconnect, waitMs, attempt);
+      // The SDKs count from 0.
+      stop = this.#scheduler?.(reconnect, waitMs, attempt - 1);
     } catch (thrown) {
       this.#log.threw("reconnectionScheduler", thrown);
       const timer = setTimeout(reconnect, Math.min(waitMs, longestWait));

@@ -272,7 +272,10 @@ export class ClientTransport {
       ownProgress: spec.progress,
       response: (response, httpStatus) => this.#response(message, spec.version, response, httpStatus),
       onStreamEnd: options.onRequestStreamEnd && (() => this.#guarded(options.onRequestStreamEnd)),
-      onEnd: () => this.#forget(id, record),
+      onEnd: () => {
+        if (method === "initialize") this.#hello = undefined;
+        this.#forget(id, record);
+      },
     });
     let record: CallRecord | undefined;
     try {
