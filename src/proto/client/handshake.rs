@@ -21,9 +21,9 @@ impl Client {
         if self.session.state != State::New {
             return;
         }
-        let resumes = self.config.resume.take();
-        let has_greeting = resumes.as_ref().is_some_and(|known| !known.greeting.is_empty());
-        if let Some(known) = resumes {
+        let known = self.config.resume.take();
+        let is_known = known.is_some();
+        if let Some(known) = known {
             self.session.id = known.id;
             self.session.version = known.version;
             self.session.greeting = known.greeting;
@@ -31,7 +31,7 @@ impl Client {
         if self.config.carry.is_some() {
             return self.carry(now);
         }
-        if has_greeting {
+        if is_known {
             return self.on_confirmed(now);
         }
         self.event(now, None, Event::State { state: SessionState::Connecting });
