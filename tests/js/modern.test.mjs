@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { declarationsOf, fieldValue, mcpName, ToolHeaders } from "../../target/npm/modern.js";
+import { startedTransport } from "./support/fake-core.mjs";
+
+const text = (header, more = {}) => ({ type: "string", "x-mcp-header": header, ...more });
+const schema = (properties, more = {}) => ({ type: "object", properties, ...more });
+
+test("a value that a header can't carry as it is goes in base64 between two marks", () => {
+  const plain = ["us-west1", "a b", "a\tb", "=?base64?"];
+  for (const value of plain) assert.equal(fieldValue(value), value);
+  const encoded = ["", " a", "a ", "\ta", "ü", "日本", "a\nb", "\u007f", "=?base64?YQ==?="];
+  for (const value of encoded) {
+    const [, inside] = /^=\?base64\?(.*)\?=$/.exec(fieldValue(value)) ?? [];
+    assert.equal(Buffer.from(inside, "base64").toString(), value, JSON.stringify(value));
+  }
+});
+
+test("Mcp-Name repeats what the method names, and nothing for other methods", () => {
+  assert.equal(mcpName("tools/call", { name: "work" }), "work");
+  assert.equal(mcpName("prompts/get", { name: "p" }), "p");
+  assert.equal(mcpName("resources/read", { uri: "file:///a" }), "file:///a");
+  for (const method of ["tasks/get", "tasks/update", "tasks/cancel"])
+    assert.equal(mcpName(method, { taskId: "t" }), "t");
+  assert.equal(mcpName("tools/list", { name: "work" }), undefined);
+  assert.equal(mcpName("tools/call", { name: 5 }), undefined);
+  assert.equal(mcpName("constructor", {}), undefined);
+});
+
+test("declarations are found at any depth below properties", () => {
+  const found = declarationsOf(
+    schema({ region: text("Region"), deep: schema({ n: { type: "integer", "x-mcp-header": "N" } }) }),
+  );
+  assert.deepEqual(found.map(({ path, header }) => [path.join("."), header]).sort(), [
+    ["deep.n", "N"],
+    ["region", "Region"],
+  ]);
+  assert.deepEqual(declarationsOf(undefined), []);
+  assert.deepEqual(declarationsOf(schema({ a: { type: "string", default: { "x-mcp-header": 5 } } })), []);
+});
+
+const wrong = {
+  "no string": schema({ a: { type: "string", "x-mcp-header": 5 } }),
+  empty: schema({ a: text("") }),
+  "no token": schema({ a: text("My Region") }),
+  "a line break": schema({ a: text("a\r\nb") }),
+  "on a number": schema({ a: { type: "number", "x-mcp-header": "A" } }),
+  "on an object": schema({ a: { type: "object", "x-mcp-header": "A" } }),
+  "without a type": schema({ a: { "x-mcp-header": "A" } }),
+  "twice, but for case": schema({ a: text("Region"), b: text("REGION") }),
+  "at the root": { ...text("A") },
+  "below items": schema({ a: { type: "array", items: text("A") } }),
+  "below a list of items": schema({ a: { type: "array", prefixItems: [text("A")] } }),
+  "below anyOf": schema({}, { anyOf: [schema({ a: text("A") })] }),
+  "below $defs": schema({}, { $defs: { a: text("A") } }),
+  "below patternProperties": schema({}, { patternProperties: { "^x": text("A") } }),
+  "below additionalProperties": schema({}, { additionalProperties: text("A") }),
+};
+
+test("a declaration that is not valid is told", () => {
+  for (const [what, bad] of Object.entries(wrong)) assert.equal(typeof declarationsOf(bad), "string", what);
+});
+
+test("a schema nested a hundred thousand deep is walked", () => {
+  let deep = text("A");
+  for (let i = 0; i < 100_000; i += 1) deep = { not: deep };
+  assert.equal(typeof declarationsOf(deep), "string");
+});
+
+test("headers are built from the arguments, and left out where there is no value", () => {
+  const tools = new ToolHeaders();
+  const inputSchema = schema({
+    region: text("Region"),
+    n: { type: "integer", "x-mcp-header": "N" },
+    on: { type: "boolean", "x-mcp-header": "On" },
+    gone: text("Gone"),
+    at: schema({ zone: text("Zone") }),
+  });
+  tools.learn({ tools: [{ name: "work", inputSchema }] }, true);
+  const args = { region: "日本", n: 5, on: false, gone: null, at: { zone: "a" } };
+  assert.deepEqual(tools.of({ name: "work", arguments: args }), {
+    "Mcp-Param-Region": "=?base64?5pel5pys?=",
+    "Mcp-Param-N": "5",
+    "Mcp-Param-On": "false",
+    "Mcp-Param-Zone": "a",
+  });
+  assert.deepEqual(tools.of({ name: "work", arguments: { n: 2 ** 60, at: 5, region: {} } }), {});
+  assert.deepEqual(tools.of({ name: "work" }), {});
+  assert.deepEqual(tools.of({ name: "other", arguments: args }), {});
+});
+
+test("pages add to what is known, and a new list begins anew", () => {
+  const tools = new ToolHeaders();
+  const tool = (name) => ({ name, inputSchema: schema({ a: text("A") }) });
+  const headers = (name) => tools.of({ name, arguments: { a: "x" } });
+  tools.learn({ tools: [tool("one")] }, true);
+  tools.learn({ tools: [tool("two")] }, false);
+  assert.deepEqual([headers("one"), headers("two")], [{ "Mcp-Param-A": "x" }, { "Mcp-Param-A": "x" }]);
+  tools.learn({ tools: [tool("two")] }, true);
+  assert.deepEqual(headers("one"), {});
+  for (const odd of [undefined, null, 5, [], { tools: 5 }, { tools: [null, 5, {}] }]) tools.learn(odd, false);
+  assert.deepEqual(headers("two"), { "Mcp-Param-A": "x" });
+});
+
+const meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
+const list = (id, isModern) => ({
+  jsonrpc: "2.0",
+  id,
+  method: "tools/list",
+  params: isModern ? { _meta: meta } : {},
+});
+const tools = [
+  { name: "good", inputSchema: schema({ region: text("Region") }) },
+  { name: "bad", inputSchema: schema({ a: text("My Region") }) },
+];
+
+test("tools with declarations that are not valid are left out of a modern list, with a warning", async () => {
+  const warnings = [];
+  const logger = { warn: (line) => warnings.push(line) };
+  const { transport, core, messages } = await startedTransport({ logger });
+  const events = [];
+  transport.onevent = (event) => events.push(event);
+  const sent = [transport.send(list(1, true)), transport.send(list(2, false))];
+  core.answer(1, { jsonrpc: "2.0", id: 1, result: { tools, ttlMs: 5 } });
+  core.answer(2, { jsonrpc: "2.0", id: 2, result: { tools } });
+  await Promise.all(sent);
+  assert.deepEqual(messages[0].result, { tools: [tools[0]], ttlMs: 5 });
+  assert.deepEqual(messages[1].result, { tools }, "no business of a legacy session");
+  const [{ code, message }] = events.filter(({ type }) => type === "warning");
+  assert.equal(code, "invalid_x_mcp_header");
+  assert.match(message, /bad/);
+  assert.ok(warnings.some((line) => line.includes("bad")));
+});
+
+test("Mcp-Param headers are the Client's where it gives them, else landfall's, and never replace what is ours", async () => {
+  const asked = [];
+  const fetch = async (_url, { headers }) => {
+    asked.push(Object.fromEntries(headers));
+    return new Response(null, { status: 202 });
+  };
+  const { transport, core } = await startedTransport({ fetch });
+  const listed = transport.send(list(1, true));
+  core.answer(1, { jsonrpc: "2.0", id: 1, result: { tools } });
+  await listed;
+  const call = (id, headers) => {
+    const params = { name: "good", arguments: { region: "eu" }, _meta: meta };
+    const message = { jsonrpc: "2.0", id, method: "tools/call", params };
+    void transport.send(message, headers && { headers }).catch(() => {});
+  };
+  call(2);
+  call(3, { "mcp-param-region": "us", "X-Trace": "t" });
+  const hostile = {
+    Authorization: "x",
+    DPoP: "x",
+    "Content-Type": "x",
+    "Mcp-Session-Id": "x",
+    "mcp-name": "x",
+  };
+  call(4, { ...hostile, "MCP-Param-Other": "o" });
+  for (const number of [2, 3, 4]) {
+    const init = { method: "POST", headers: { "mcp-name": "good", "content-type": "application/json" } };
+    await core.host.open(number, "https://server.test/mcp", init, number);
+  }
+  const ours = { "mcp-name": "good", "content-type": "application/json" };
+  assert.deepEqual(asked, [
+    { ...ours, "mcp-param-region": "eu" },
+    { ...ours, "mcp-param-region": "us", "x-trace": "t" },
+    { ...ours, "mcp-param-other": "o" },
+  ]);
+  await transport.close();
+});
