@@ -401,6 +401,7 @@ fn an_adopted_stream_posts_nothing_and_keeps_the_id_of_its_answer() {
     let (get, request) = world.request();
     assert_eq!((request.method, header(&request, "last-event-id")), (Method::Get, Some("e7")));
     world.head(get, 200, SSE, None);
+    assert!(world.names().contains(&"open"), "whoever waits for the stream knows that it is there");
     world.body(get, &(note("e8", "a") + &result("42")));
     assert!(world.answer(call).contains("\"id\":42"));
     assert_eq!(world.tokens, ["e8"]);

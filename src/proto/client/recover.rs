@@ -230,6 +230,9 @@ impl Client {
             if let Some(stream) = self.stream(call) {
                 stream.gaps.resumed();
             }
+            if self.ledger.peek(call).is_some_and(|entry| entry.adopts) {
+                self.call_event(now, call, Event::Open { status: head.status });
+            }
             let events = Events::new(now, self.decoder(), true);
             if let Some(attempt) = self.last_attempt(call) {
                 attempt.status = Some(head.status);
