@@ -116,10 +116,14 @@ async def stop_when_stdin_ends(server: uvicorn.Server) -> None:
     server.should_exit = True
 
 
-if __name__ == "__main__":
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--retry-ms", type=int, default=50)
     parser.add_argument("--until-stdin-ends", action="store_true")
     options = parser.parse_args()
     asyncio.run(serve(options.port, options.retry_ms, options.until_stdin_ends))
+
+
+if __name__ == "__main__":
+    main()
