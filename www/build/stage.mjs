@@ -8,7 +8,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const PAPERS = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
 const FROM_CORE = ["core.js", "landfall.wasm", "wasm-inline.js"];
 // What stands in src/ts as a declaration only, since core.mjs makes the module; tsc does not pass it on.
-const DECLARATIONS = ["core.d.ts", "wasm-inline.d.ts"];
+const DECLARATIONS = ["core.d.ts", "landfall.d.wasm.ts", "wasm-inline.d.ts"];
 
 /** `[package] version` of a Cargo.toml: the one place where the version is set. */
 export function cargoVersion(toml) {
