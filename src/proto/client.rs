@@ -270,7 +270,7 @@ impl Client {
         entry.reports_handling = spec.reports_handling;
         entry.wants_tokens = spec.wants_tokens;
         entry.resume_from = spec.resumption_token;
-        self.stats.calls += 1;
+        self.stats.calls += u64::from(entry.kind == Kind::Request);
         let call = self.open(entry);
         self.enqueue(now, call);
         Ok(call)

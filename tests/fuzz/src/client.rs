@@ -1,6 +1,6 @@
 //! The client: whatever comes in whatever order, it keeps its contract (see `watch.rs`) and ends empty.
 
-use landfall::proto::{ExchangeId, Input, IoFailure, Load, Method, Redirect, ResponseHead};
+use landfall::proto::{CallSpec, ExchangeId, Input, IoFailure, Load, Method, Redirect, ResponseHead};
 
 use crate::script::{self, Clocks, Piece, Script, Setup, Step};
 use crate::watch::Watched;
@@ -11,9 +11,16 @@ const TEN_MINUTES_MS: u64 = 600_000;
 
 pub fn check(script: &Script) {
     let Some(mut world) = Watched::new(script.setup.options(), u64::from(script.setup.seed)) else { return };
+    world.listens = script.setup.listen;
     if script.setup.connected {
         connect(&mut world, &script.setup);
+        if script.setup.carry {
+            hello(&mut world, &script.setup);
+        }
         serve_all(&mut world, script.setup.in_session);
+        if script.setup.carry {
+            notify(&mut world, "notifications/initialized", &script.setup);
+        }
         serve_all(&mut world, false);
         assert!(world.all_ended(), "connected");
     }
@@ -23,7 +30,8 @@ pub fn check(script: &Script) {
     if script.setup.await_all && !world.closed {
         world.pass(FOR_EVER_MS);
         assert!(world.all_ended(), "every call has ended");
-        assert_eq!(world.client.load(), Load::default(), "nothing is left after silence");
+        let is_quiet = world.client.load() == Load::default();
+        assert!(is_quiet || world.listens, "nothing is left after silence");
     }
     close(&mut world);
     world.pass(TEN_MINUTES_MS);
@@ -56,10 +64,9 @@ fn take(world: &mut Watched, step: &Step, setup: &Setup) {
             }
         }
         Step::Handled { .. } | Step::Gap(_) => report(world, step),
-        Step::Notify => {
-            let call = world.client.notify(world.now, "notifications/roots/list_changed", "{\"a\":1}");
-            world.made(call, deadline_ms(setup.clocks, setup.clocks));
-            world.drain(0);
+        Step::Notify => notify(world, "notifications/roots/list_changed", setup),
+        Step::Hello | Step::Authorized(_) | Step::Reconnect(_) | Step::Terminate | Step::Version(_) => {
+            carry(world, step, setup);
         }
         Step::Answer(choice) => answer(world, *choice),
         Step::Cancel(choice) => {
@@ -82,6 +89,44 @@ fn take(world: &mut Watched, step: &Step, setup: &Setup) {
     }
 }
 
+/// What a Client and its transport do beside calls.
+fn carry(world: &mut Watched, step: &Step, setup: &Setup) {
+    match step {
+        Step::Hello if setup.carry => hello(world, setup),
+        Step::Authorized(ok) => world.client.authorized(world.now, *ok),
+        Step::Reconnect(choice) => {
+            let Some(call) = world.call(*choice) else { return };
+            world.client.reconnect(world.now, call);
+        }
+        Step::Terminate => {
+            let call = world.client.terminate(world.now);
+            world.made(call, deadline_ms(setup.clocks, setup.clocks));
+        }
+        Step::Version(choice) => world.client.set_version(["2025-06-18", "x"][usize::from(choice % 2)]),
+        _ => return,
+    }
+    world.drain(0);
+}
+
+fn hello(world: &mut Watched, setup: &Setup) {
+    let spec = CallSpec {
+        method: "initialize".to_string(),
+        params: "{\"protocolVersion\":\"2025-11-25\"}".to_string(),
+        id: Some(world.next_id().to_string()),
+        ..CallSpec::default()
+    };
+    if let Ok(call) = world.client.call(world.now, spec) {
+        world.made(call, deadline_ms(setup.clocks, setup.clocks));
+        world.drain(0);
+    }
+}
+
+fn notify(world: &mut Watched, method: &str, setup: &Setup) {
+    let call = world.client.notify(world.now, method, "{\"a\":1}");
+    world.made(call, deadline_ms(setup.clocks, setup.clocks));
+    world.drain(0);
+}
+
 /// What the application says of events.
 fn report(world: &mut Watched, step: &Step) {
     match step {
@@ -99,9 +144,16 @@ fn report(world: &mut Watched, step: &Step) {
 }
 
 fn call(world: &mut Watched, method: u8, flags: u8, clocks: Clocks, setup: &Setup) {
-    let spec = script::call(method, flags, clocks);
+    let id = setup.carry.then(|| world.next_id());
+    let spec = script::call(method, flags, clocks, id);
+    // A stream that stays open as long as its server likes has no end that can be waited for.
+    let is_endless = spec.version.is_some() && spec.method == "subscriptions/listen";
+    let hour = if spec.timed { 3_600_000.0 } else { 0.0 };
     if let Ok(call) = world.client.call(world.now, spec) {
-        world.made(call, deadline_ms(clocks, setup.clocks));
+        world.listens |= is_endless;
+        if !is_endless {
+            world.made(call, deadline_ms(clocks, setup.clocks).max(hour));
+        }
         world.drain(0);
     }
 }
@@ -175,6 +227,7 @@ fn head(status: u8, kind: u8, session: u8, wait: u8, redirect: u8) -> ResponseHe
         },
         retry_after: some(script::retry_after(wait)),
         challenged: wait % 2 == 1,
+        insufficient_scope: wait % 3 == 2,
         redirect: (redirect % 8 == 7)
             .then(|| Redirect { url: "http://h/x?q".to_string(), same_origin: redirect >= 64 }),
     }
@@ -245,7 +298,7 @@ fn answer(world: &mut Watched, choice: u8) {
 fn connect(world: &mut Watched, setup: &Setup) {
     let before = world.client.load();
     world.client.connect(world.now);
-    if world.client.load().calls > before.calls {
+    if world.client.load().calls > before.calls && !setup.resume && !setup.carry {
         let within_ms = deadline_ms(setup.clocks, setup.clocks).min(30_000.0);
         world.made(landfall::proto::CallId(0), within_ms);
     }

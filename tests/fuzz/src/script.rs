@@ -1,6 +1,6 @@
 //! What the outside world does to a client: a script that libFuzzer makes, and the bytes that its steps stand for.
 
-use landfall::proto::{CallSpec, OnGap, Options, ReplayOption, SessionToResume, TimeoutOptions};
+use landfall::proto::{CallSpec, Carry, OnGap, Options, ReplayOption, SessionToResume, TimeoutOptions};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 
 /// A client's life.
@@ -29,6 +29,12 @@ pub struct Setup {
     pub cross_origin: bool,
     /// Whether it goes on with a session that another client began.
     pub resume: bool,
+    /// Whether it carries the messages of an SDK's Client.
+    pub carry: bool,
+    pub listen: bool,
+    pub auth: bool,
+    pub scheduler: bool,
+    pub retries: u8,
     /// Whether silence follows until every call must have ended, before the client is closed.
     pub await_all: bool,
 }
@@ -99,6 +105,14 @@ pub enum Step {
         unit: u8,
     },
     Spurious,
+    /// The Client begins anew.
+    Hello,
+    /// There are other credentials, or none.
+    Authorized(bool),
+    /// The scheduler ends a wait, of a call that waits or not.
+    Reconnect(u8),
+    Terminate,
+    Version(u8),
     Connect,
     Close,
 }
@@ -118,8 +132,16 @@ pub enum Piece {
     Raw(Vec<u8>),
 }
 
-const METHODS: [&str; 6] =
-    ["tools/call", "tools/call", "tools/list", "resources/subscribe", "resources/read", "logging/setLevel"];
+const METHODS: [&str; 8] = [
+    "tools/call",
+    "tools/call",
+    "tools/list",
+    "resources/subscribe",
+    "resources/read",
+    "logging/setLevel",
+    "server/discover",
+    "subscriptions/listen",
+];
 const STATUSES: [u16; 24] = [
     200, 200, 200, 200, 200, 200, 202, 204, 301, 303, 307, 308, 400, 401, 403, 404, 405, 408, 409, 410, 429,
     500, 503, 999,
@@ -205,6 +227,12 @@ impl Setup {
                 version: Some("2025-11-25".to_string()),
                 greeting: answer("0", "initialize"),
             }),
+            carry: self.carry.then(|| Carry { hello: self.in_session.then(|| "{}".to_string()) }),
+            listen: self.listen,
+            auth: self.auth,
+            max_step_ups: Some(f64::from(self.retries % 3)),
+            max_retries: (self.retries >= 128).then(|| f64::from(self.retries % 4)),
+            scheduler: self.scheduler,
             fail_lost_session: self.fail_lost_session,
             keep_session: self.keep_session,
             ..Options::default()
@@ -212,14 +240,14 @@ impl Setup {
     }
 }
 
-/// The call that a step makes.
-pub fn call(method: u8, flags: u8, clocks: Clocks) -> CallSpec {
+/// The call that a step makes; `id` is a Client's own.
+pub fn call(method: u8, flags: u8, clocks: Clocks, id: Option<u32>) -> CallSpec {
     let name = pick(&METHODS, method);
-    let tool = (name == "tools/call").then(|| pick(&["t", "u"], method / 6).to_string());
+    let tool = (name == "tools/call").then(|| pick(&["t", "u"], method / 8).to_string());
     CallSpec {
         method: name.to_string(),
         params: r#"{"name":"t","uri":"u:1","level":"info"}"#.to_string(),
-        meta: pick(&["", "{}", r#"{"k":[1]}"#], method / 12).to_string(),
+        meta: pick(&["", "{}", r#"{"k":[1]}"#], method / 16).to_string(),
         tool,
         progress: flags & 1 != 0,
         idempotent: flags & 2 != 0,
@@ -227,6 +255,10 @@ pub fn call(method: u8, flags: u8, clocks: Clocks) -> CallSpec {
         wants_tokens: flags & 8 != 0,
         resumption_token: (flags >= 0xE0).then(|| format!("k/{}", flags % 8)),
         timeouts: clocks.options(),
+        token: id.filter(|_| flags & 16 != 0).map(|id| id.to_string()),
+        version: id.filter(|_| flags & 32 != 0).map(|_| "2026-07-28".to_string()),
+        timed: id.is_some() && flags & 64 != 0,
+        id: id.map(|id| id.to_string()),
         ..CallSpec::default()
     }
 }
