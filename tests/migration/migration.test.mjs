@@ -1,7 +1,7 @@
 // One line swapped: each program gets from our transport what it gets from the SDK's own, where nothing is broken.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import * as programs from "./programs.mjs";
+import { PROGRAMS } from "./programs.mjs";
 import { SDKS } from "./sdks.mjs";
 import { SERVERS } from "./servers.mjs";
 import { SUBJECT, transportClass } from "./transports.mjs";
@@ -38,7 +38,7 @@ for (const { name, isModern, oneAtATime, start } of SERVERS) {
     after(() => server?.stop());
 
     for (const sdk of SDKS.filter(({ needsModern }) => isModern || !needsModern)) {
-      for (const [program, run] of Object.entries(programs)) {
+      for (const [program, run] of Object.entries(PROGRAMS)) {
         test(`${sdk.name}: ${program}`, async () => {
           const over = async (transport, whose) => {
             const Transport = await transportClass(transport, sdk.sdk);

@@ -28,7 +28,7 @@ async function toolNames(client) {
 }
 
 /** Listing and calling; the simplest there is. */
-export function tools(sdk, open) {
+function tools(sdk, open) {
   return withClient(sdk.newClient({}), open, async (client) => ({
     tools: await toolNames(client),
     result: textOf(await sdk.callTool(client, "add", { a: 2, b: 3 })),
@@ -48,7 +48,7 @@ async function narrated(sdk, client, name, key, call) {
   return { seen, result };
 }
 
-export function streaming(sdk, open, { tool = "narrate", key, call }) {
+function streaming(sdk, open, { tool = "narrate", key, call }) {
   return withClient(sdk.newClient({}), open, async (client) => {
     await toolNames(client);
     return narrated(sdk, client, tool, key, call);
@@ -56,7 +56,7 @@ export function streaming(sdk, open, { tool = "narrate", key, call }) {
 }
 
 /** The server ends the stream at each checkpoint, and the client comes back for the rest. */
-export function polling(sdk, open, { key, call }) {
+function polling(sdk, open, { key, call }) {
   return withClient(sdk.newClient({}), open, async (client) => {
     const seen = [];
     sdk.onNotification(client, "notifications/message", ({ params }) => void seen.push(params.data));
@@ -80,7 +80,7 @@ const asked =
     }));
   };
 
-export const elicitation = asked(
+const elicitation = asked(
   { elicitation: {} },
   "elicitation/create",
   { action: "accept", content: { colour: "green" } },
@@ -88,7 +88,7 @@ export const elicitation = asked(
   { question: "Which colour?" },
 );
 
-export const sampling = asked(
+const sampling = asked(
   { sampling: {} },
   "sampling/createMessage",
   { model: "none", role: "assistant", content: { type: "text", text: "in short" } },
@@ -96,7 +96,7 @@ export const sampling = asked(
   { text: "a long story" },
 );
 
-export const roots = asked(
+const roots = asked(
   { roots: {} },
   "roots/list",
   { roots: [{ uri: "file:///here" }, { uri: "file:///there" }] },
@@ -105,7 +105,7 @@ export const roots = asked(
 );
 
 /** Ten calls side by side: what each of them got, by its own progress. */
-export function parallel(sdk, open, { key, call }) {
+function parallel(sdk, open, { key, call }) {
   return withClient(sdk.newClient({}), open, async (client) => {
     await toolNames(client);
     const one = async (n) => {
@@ -119,7 +119,7 @@ export function parallel(sdk, open, { key, call }) {
 }
 
 /** Hears of tools that appear outside of any call of its own, before and after `disturb()`. */
-export function listening(sdk, open, { key, disturb }) {
+function listening(sdk, open, { key, disturb }) {
   let changes = 0;
   const changed = () => {
     changes += 1;
@@ -140,3 +140,5 @@ export function listening(sdk, open, { key, disturb }) {
     return { before, after: await hears("after") };
   });
 }
+
+export const PROGRAMS = { tools, streaming, polling, elicitation, sampling, roots, parallel, listening };

@@ -2,7 +2,7 @@
 // The built package is loaded only where it is asked for.
 
 /** The one that is tested, against what the official one does. */
-export const SUBJECT = process.env.LANDFALL_SUBJECT ?? "official";
+export const SUBJECT = process.env.LANDFALL_SUBJECT ?? "landfall";
 
 const MODULES = {
   official: {

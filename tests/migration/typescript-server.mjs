@@ -18,46 +18,58 @@ import { InMemoryEventStore } from "./event-store.mjs";
 
 const text = (value) => ({ content: [{ type: "text", text: String(value) }] });
 
-/**
- * Returns `{ url, executions(key), cutListeners(), stop() }`. `protect(request, response)` may answer in its place, and
- * returns true if it did.
- */
-export async function startTypeScriptServer({ modern = true, retryMs = 50, protect } = {}) {
-  const server = new TypeScriptServer(retryMs);
+/** Returns `{ url, executions(key), cutListeners(), stop() }`. */
+export async function startTypeScriptServer(options) {
+  const server = new TypeScriptServer(options);
   const listener = createServer(async (request, response) => {
-    if (await protect?.(request, response)) return;
-    const body = request.method === "POST" ? await json(request) : undefined;
-    const isModern = modern && !(await isLegacyRequest(await toWebRequest(request, body)));
-    await (isModern
-      ? server.answerModern(request, response, body)
-      : server.answerLegacy(request, response, body));
+    await server.answer(request, response, request.method === "POST" ? await json(request) : undefined);
   });
-  await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
   return {
-    url: `http://127.0.0.1:${listener.address().port}/mcp`,
+    url: `${await listen(listener)}/mcp`,
     executions: async (key) => server.executions.get(key) ?? 0,
     cutListeners: () => server.cutListeners(),
     async stop() {
       await server.close();
-      listener.closeAllConnections();
-      await new Promise((resolve) => listener.close(resolve));
+      await stopListening(listener);
     },
   };
 }
 
-class TypeScriptServer {
+/** Returns its origin. */
+export async function listen(listener) {
+  await new Promise((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${listener.address().port}`;
+}
+
+export function stopListening(listener) {
+  const closed = new Promise((resolve) => listener.close(resolve));
+  listener.closeAllConnections();
+  return closed;
+}
+
+export class TypeScriptServer {
   executions = new Map();
   #grown = new Set();
   #sessions = new Map();
   #listeners = new Set();
 
-  constructor(retryMs) {
+  /** Unless `modern`, there is 2025-11-25 only. */
+  constructor({ modern = true, retryMs = 50 } = {}) {
+    this.isModern = modern;
     this.retryMs = retryMs;
     this.modern = createMcpHandler(() => this.#newServer(), { legacy: "reject" });
     this.answerModern = toNodeHandler(this.modern);
   }
 
-  async answerLegacy(request, response, body) {
+  async answer(request, response, body) {
+    this.#noteListener(request, response, body);
+    const isModern = this.isModern && !(await isLegacyRequest(await toWebRequest(request, body)));
+    await (isModern
+      ? this.answerModern(request, response, body)
+      : this.#answerInSession(request, response, body));
+  }
+
+  async #answerInSession(request, response, body) {
     const transport =
       this.#sessions.get(request.headers["mcp-session-id"]) ??
       (body?.method === "initialize" ? await this.#newSession() : undefined);
@@ -65,17 +77,22 @@ class TypeScriptServer {
       response.writeHead(request.headers["mcp-session-id"] ? 404 : 400).end();
       return;
     }
-    if (request.method === "GET" && !request.headers["last-event-id"]) {
-      this.#listeners.add(request.socket);
-      request.socket.once("close", () => this.#listeners.delete(request.socket));
-    }
     await transport.handleRequest(request, response, body);
   }
 
-  /** Resets the connections of the streams that belong to no call. */
+  /** Knows the connections whose streams belong to no call. */
+  #noteListener({ method, headers, socket }, response, body) {
+    const listens = method === "GET" ? !headers["last-event-id"] : body?.method === "subscriptions/listen";
+    if (!listens) return;
+    this.#listeners.add(socket);
+    response.once("close", () => this.#listeners.delete(socket));
+  }
+
+  /** Resets them, and returns how many there were. */
   cutListeners() {
-    for (const socket of this.#listeners) socket.resetAndDestroy();
-    return this.#listeners.size;
+    const sockets = [...this.#listeners];
+    for (const socket of sockets) socket.resetAndDestroy();
+    return sockets.length;
   }
 
   async close() {
