@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const PARALLEL = 10;
 const LINES = 5;
-const TRIES = 40;
+const TRIES = 25;
 const TRY_MS = 50;
 
 async function withClient(client, open, use) {
