@@ -13,6 +13,7 @@ mod reissue;
 mod replace;
 mod send;
 mod settle;
+mod trial;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,7 +25,7 @@ use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
 use super::ledger::{members, notification, Entry, Kind, Ledger};
-use super::session::{Session, State};
+use super::session::{Identity, Session, State};
 use super::stats::Metrics;
 use super::time::{millis, Instant};
 use super::timer::{Clock, Owner, Timers};
@@ -127,6 +128,8 @@ enum Purpose {
     Call(CallId, bool),
     /// The DELETE of `close`.
     Close,
+    /// The DELETE of a session that was tried and is not needed.
+    GiveBack,
 }
 
 /// A request of the server's, from any stream: its ids are a space of their own.
@@ -366,7 +369,7 @@ impl Client {
             may_have_run: false,
             stream: None,
             questions: 0,
-            offered_session: None,
+            identity: (kind == Kind::Initialize).then(Identity::default),
             diagnostics: Diagnostics { started_at: now.as_millis(), era: "legacy", ..Diagnostics::default() },
         }
     }

@@ -7,6 +7,7 @@ use super::deadline::Budget;
 use super::error::{Outcome, Reason};
 use super::event::{Diagnostics, ReissueCause};
 use super::jsonrpc::quote;
+use super::session::Identity;
 use super::stream::Stream;
 use super::time::Instant;
 use super::CallId;
@@ -94,8 +95,9 @@ pub(crate) struct Entry {
     pub(crate) redirects: u32,
     /// Questions of the server's on its stream that wait for our answer.
     pub(crate) questions: u32,
-    /// `Mcp-Session-Id` of an answer to `initialize`, adopted only with its result.
-    pub(crate) offered_session: Option<String>,
+    /// The session it belongs to, where that is not the one in use: `initialize` has its own, adopted only with its
+    /// result.
+    pub(crate) identity: Option<Identity>,
     pub(crate) diagnostics: Diagnostics,
 }
 

@@ -9,7 +9,7 @@ use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Sett
 use crate::proto::http::{IoFailure, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, string, Id, Message, Payload};
 use crate::proto::ledger::Kind;
-use crate::proto::session::{has_session_marker, Session};
+use crate::proto::session::{has_session_marker, Identity, Session};
 use crate::proto::sse::{Decoder, Item, Limits};
 use crate::proto::stream::{Body, Events, Phase};
 use crate::proto::time::{millis, Instant};
@@ -31,9 +31,9 @@ impl Client {
     }
 
     pub(super) fn on_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
-        if self.exchanges.get(&exchange) == Some(&Purpose::Close) {
+        if let Some(&purpose @ (Purpose::Close | Purpose::GiveBack)) = self.exchanges.get(&exchange) {
             self.abort(exchange);
-            return self.finish_close(now);
+            return self.on_delete_over(now, purpose);
         }
         let Some(call) = self.served(exchange) else { return };
         self.answered(now);
@@ -67,6 +67,10 @@ impl Client {
             return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
         }
         entry.cause = None;
+        // Not so a ping: its head may be all that comes.
+        if entry.identity.is_none() && entry.kind != Kind::Probe {
+            self.session.failed_probes = 0;
+        }
         if !entry.kind.wants_response() {
             self.abort(exchange);
             return self.settle(now, call, Settlement::Accepted);
@@ -76,7 +80,7 @@ impl Client {
                 let text = "the server's session id is empty, too long or not visible ASCII";
                 return self.fail(now, call, Reason::MalformedResponse, text);
             }
-            entry.offered_session = head.session_id.clone();
+            entry.identity = Some(Identity { id: head.session_id.clone(), version: None });
         }
         let body = if head.status == 202 || head.status == 204 {
             let text = format!("the server answered the request with {} and no body", head.status);
@@ -332,9 +336,9 @@ impl Client {
     }
 
     pub(super) fn on_failed(&mut self, now: Instant, exchange: ExchangeId, failure: IoFailure) {
-        if self.exchanges.get(&exchange) == Some(&Purpose::Close) {
+        if let Some(&purpose @ (Purpose::Close | Purpose::GiveBack)) = self.exchanges.get(&exchange) {
             self.exchanges.remove(&exchange);
-            return self.finish_close(now);
+            return self.on_delete_over(now, purpose);
         }
         let Some(call) = self.served(exchange) else { return };
         if self.rival(call) == Some(exchange) {
@@ -399,7 +403,7 @@ impl Client {
         let body = String::from_utf8_lossy(bytes);
         let Some(entry) = self.ledger.peek(call) else { return };
         let kind = entry.kind;
-        let in_session = self.session.id.is_some() && self.is_ready();
+        let in_session = entry.identity.is_none() && self.session.id.is_some() && self.is_ready();
         let ours = Id::String(entry.wire_id().to_string());
         let (error_id, code) = match scan(&body) {
             Ok(Payload::One(Message::Error { id, code })) => (Some(id), code),

@@ -23,7 +23,11 @@ impl Client {
             Kind::Initialize => {
                 if let Settlement::Result { message, .. } = settlement {
                     let text = self.text(message).to_string();
-                    self.on_initialize_answer(now, text, entry.offered_session);
+                    let identity = entry.identity.unwrap_or_default();
+                    match self.is_trial(call) {
+                        true => self.on_trial_answer(now, text, identity),
+                        false => self.on_initialize_answer(now, text, identity),
+                    }
                 }
             }
             kind => self.on_own_settled(now, call, kind, settlement),
@@ -33,6 +37,9 @@ impl Client {
 
     /// Ends a call without an answer. A no-op for one that ended.
     pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
+        if self.is_trial(call) {
+            return self.on_trial_failed(now, call);
+        }
         self.skip_failed(now, call);
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
@@ -120,7 +127,7 @@ impl Client {
     }
 
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
-    fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
+    pub(super) fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
         self.close_open_stream(now, call);
         let mut entry = self.ledger.close(call)?;
         if entry.kind == Kind::Request {

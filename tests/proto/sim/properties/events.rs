@@ -4,7 +4,7 @@ use landfall::proto::{CallId, DropCause, Event, Level, OnGap, SessionState};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
-use crate::sim::network::{Delivery, Link, LinkId, Mark, Network};
+use crate::sim::network::{Delivery, LinkId, Mark, Network};
 use crate::sim::schedule::Ids;
 use crate::sim::server::Server;
 use crate::sim::shares::Happened;
@@ -16,12 +16,7 @@ impl Judge<'_> {
     /// Something comes to the client, on an exchange that it listens to.
     pub(crate) fn on_delivery(&mut self, now: Time, id: LinkId, delivery: &Delivery, network: &Network) {
         let link = &network.links[id];
-        self.note_doubt(link, delivery);
-        if let (Some(first), Delivery::Head(head)) = (self.initializing, delivery) {
-            if first == id && head.status == 200 {
-                self.offered.clone_from(&head.session_id);
-            }
-        }
+        self.note_session(id, link, delivery);
         let Some(watch) = link.call else { return };
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);
@@ -56,25 +51,9 @@ impl Judge<'_> {
         }
     }
 
-    /// What may make the client think that its session is dead.
-    fn note_doubt(&mut self, link: &Link, delivery: &Delivery) {
-        let header = link.request.headers.iter().find(|(known, _)| *known == "mcp-session-id");
-        let Some((_, session)) = header else { return };
-        let is_ping = link.request.body.as_deref().is_some_and(|body| body.contains("\"method\":\"ping\""));
-        let doubtful = match delivery {
-            Delivery::Head(head) => {
-                matches!(head.status, 400 | 401 | 404 | 410) || (is_ping && head.status >= 400)
-            }
-            Delivery::Failed(_) => is_ping,
-            _ => false,
-        };
-        if doubtful {
-            self.doubted.insert(session.clone());
-        }
-    }
-
     /// The client ended an exchange itself. If it was a rival, what it brought is forgotten.
     pub(crate) fn on_abort(&mut self, id: LinkId, network: &Network) {
+        self.note_hung_ping(id, &network.links[id]);
         let Some(watch) = network.links[id].call else { return };
         let seen = &mut self.watches[watch];
         seen.dropped = None;
@@ -148,8 +127,7 @@ impl Judge<'_> {
         }
         let Some(call) = call else {
             if matches!(event, Event::State { state: SessionState::Recovering }) {
-                self.happened(Happened::Replaced);
-                self.watches.iter_mut().for_each(|watch| watch.parted = true);
+                self.on_replaced(now);
             }
             return;
         };
