@@ -189,6 +189,7 @@ impl Client {
     fn plan_race(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
         stream.misses += 1;
+        stream.barren += 1;
         let (misses, floor) = (stream.misses, stream.not_before.since(now));
         let wait = self.own_wait(call, misses).max(floor);
         if !floor.is_zero() && self.passes_budget(now, call, floor) {

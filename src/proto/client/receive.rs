@@ -6,6 +6,7 @@ use super::messages::Handing;
 use super::{Client, Output, Purpose};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
+use crate::proto::gap::split;
 use crate::proto::http::{IoFailure, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, string, Id, Message, Payload};
 use crate::proto::ledger::Kind;
@@ -256,6 +257,9 @@ impl Client {
     }
 
     fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
+        if let Some((prefix, _)) = id.and_then(split) {
+            self.session.shares(prefix, call);
+        }
         let Some(stream) = self.stream(call) else { return };
         let again = stream.cursor.broken(now, id);
         stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };

@@ -101,12 +101,11 @@ impl Client {
     }
 
     /// Answers to the questions of a call that ended, and that wait to be sent again, are of no use any more.
-    fn drop_waiting_answers(&mut self, call: CallId) {
+    fn drop_waiting_answers(&mut self, now: Instant, call: CallId) {
         for answer in self.ledger.calls() {
             let waits = |entry: &Entry| entry.answers == Some(call) && entry.stream.is_none();
             if self.ledger.peek(answer).is_some_and(waits) {
-                self.ledger.close(answer);
-                self.timers.release(Owner::Call(answer));
+                self.release(now, answer);
             }
         }
     }
@@ -139,7 +138,7 @@ impl Client {
         self.queue.retain(|queued| *queued != call);
         self.controls.retain(|control| *control != call);
         self.questions.retain(|question| question.call != call);
-        self.drop_waiting_answers(call);
+        self.drop_waiting_answers(now, call);
         if let Some(stream) = &entry.stream {
             let rival = stream.rival.as_ref().map(|rival| rival.exchange);
             let posting = matches!(stream.phase, Phase::Posting(_));

@@ -273,14 +273,15 @@ impl Server<'_> {
     fn event_id(&mut self, number: usize, draft: &Draft) -> (Option<String>, IdUse) {
         let work = &self.works[number];
         let session = &mut self.sessions[work.session];
-        session.events += 1;
+        let is_named = !draft.is_response || self.schedule.server.result_ids;
+        session.events += u64::from(is_named);
         let id = match self.schedule.server.ids {
             Ids::PerStream => format!("k{}/{}", work.number, work.events.len() + 1),
             Ids::Global => session.events.to_string(),
             Ids::Uuid => format!("{:016x}", self.rng.next()),
         };
         match draft.odd {
-            _ if draft.is_response && !self.schedule.server.result_ids => (None, IdUse::Cursor),
+            _ if !is_named => (None, IdUse::Cursor),
             None => (Some(id), IdUse::Cursor),
             Some(OddId::Foreign) => (Some(format!("…{id}")), IdUse::Cursor),
             Some(OddId::Empty) => (Some(String::new()), IdUse::Clears),

@@ -91,6 +91,23 @@ impl Judge<'_> {
         }
     }
 
+    /// The client has come to the event of this id, and has not read it. Whether it may stop there: an answer is read.
+    fn read_before(&mut self, now: Time, id: Option<&str>, server: &Server<'_>) -> bool {
+        let id: Option<String> = id.map(|id| id.bytes().map(char::from).collect());
+        let event = |mark: &Mark| match mark {
+            Mark::Block { work, place, .. } => Some(&server.works[*work].events[*place]),
+            _ => None,
+        };
+        let found =
+            self.marks.iter().position(|(_, _, mark)| event(mark).is_some_and(|event| event.id == id));
+        let Some(place) = found else { return true };
+        let stops = event(&self.marks[place].2).is_some_and(|event| !event.is_response);
+        for (watch, link, mark) in self.marks.drain(..place).collect::<Vec<_>>() {
+            self.on_mark(now, watch, link, &mark, server);
+        }
+        stops
+    }
+
     fn on_mark(&mut self, now: Time, watch: usize, link: LinkId, mark: &Mark, server: &Server<'_>) {
         let seen = &mut self.watches[watch];
         seen.trail.expire(now, seen.bounds.handler);
@@ -160,9 +177,10 @@ impl Judge<'_> {
                 seen.skips += 1;
                 self.happened(Happened::Skipped);
             }
-            Event::Gap { certain, .. } => {
+            Event::Gap { certain, after, .. } => {
                 seen.gaps += 1;
                 let plan = seen.plan;
+                let stops = self.read_before(now, after.as_deref(), server);
                 self.happened(Happened::Gap);
                 let works = server.works.iter().filter(|work| Some(work.call) == plan);
                 let real = works.into_iter().any(|work| !work.skipped.is_empty());
@@ -170,8 +188,8 @@ impl Judge<'_> {
                 let likely = !certain && self.schedule.server.ids == Ids::Global;
                 self.expect(real || likely, || format!("call {plan:?} has a gap that is none: {event:?}"));
                 // There the client stops, in the middle of what it was given.
-                let stops = plan.is_some_and(|plan| self.schedule.calls[plan].on_gap != OnGap::Continue);
-                if *certain && stops {
+                let wants = plan.is_some_and(|plan| self.schedule.calls[plan].on_gap != OnGap::Continue);
+                if *certain && wants && stops {
                     self.marks.clear();
                 }
             }
