@@ -261,6 +261,7 @@ impl Client {
             self.session.shares(prefix, call);
         }
         let Some(stream) = self.stream(call) else { return };
+        id.inspect(|id| stream.gaps.passed(id)); // It is told by a warning.
         let again = stream.cursor.broken(now, id);
         stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
         let message = "an event whose data is no JSON".to_string();

@@ -308,7 +308,9 @@ impl Server<'_> {
         let work = &self.works[number];
         let (Some(link), Some(event)) = (work.attached, work.events.last()) else { return };
         // Twice on one body under one id is no repeat to the client; two handlers that fail at it judge nothing.
-        if event.first == Some(link) && self.schedule.calls[work.call].handler != Handler::None {
+        // Nor is one that has no name of its own.
+        let is_new = event.first == Some(link) || matches!(event.id_use, IdUse::Clears | IdUse::TooLong);
+        if is_new && self.schedule.calls[work.call].handler != Handler::None {
             return;
         }
         let mut stretch = Stretch::default();
