@@ -110,6 +110,10 @@ impl Client {
 
     pub(super) fn on_rival_head(&mut self, now: Instant, call: CallId, head: &ResponseHead) {
         self.timers.stop(Owner::Call(call), Clock::Connect);
+        if self.turns(call, head) {
+            self.stop_race(call);
+            return self.race(now, call);
+        }
         let elsewhere = head.redirect.as_ref().is_some_and(|redirect| !redirect.same_origin);
         let opened = head.is_success() && head.is_event_stream() && !elsewhere;
         if let Some(attempt) = self.last_attempt(call) {
