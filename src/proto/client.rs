@@ -16,6 +16,7 @@ mod reissue;
 mod replace;
 mod send;
 mod settle;
+mod trial;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -30,7 +31,7 @@ use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
 use super::ledger::{members, notification, Entry, Kind, Ledger, Modern};
-use super::session::{Session, State};
+use super::session::{Identity, Session, State};
 use super::stats::Metrics;
 use super::time::{millis, Instant};
 use super::timer::{Clock, Owner, Timers};
@@ -158,6 +159,8 @@ enum Purpose {
     Call(CallId, Slot),
     /// The DELETE of `close`.
     Close,
+    /// The DELETE of a session that was tried and is not needed.
+    GiveBack,
 }
 
 /// Which of the connections an exchange takes.
@@ -433,7 +436,7 @@ impl Client {
             may_have_run: false,
             stream: None,
             questions: 0,
-            offered_session: None,
+            identity: kind.begins_session().then(Identity::default),
             diagnostics: Diagnostics { started_at: now.as_millis(), era: "legacy", ..Diagnostics::default() },
         }
     }

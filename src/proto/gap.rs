@@ -46,6 +46,15 @@ impl GapWatch {
         self.last_repeat = 0;
     }
 
+    /// A block came under this id that brought no message: it is not missing.
+    pub(crate) fn passed(&mut self, id: &str) {
+        if let Some((prefix, number)) = split(id) {
+            if self.run > 0 && self.prefix == prefix && number == self.last + 1 {
+                self.last = number;
+            }
+        }
+    }
+
     /// A new event with this id came: whether events before it are missing, if no other stream counts with its
     /// prefix.
     pub(crate) fn is_missing(&mut self, id: &str) -> bool {

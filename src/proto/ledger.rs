@@ -7,6 +7,7 @@ use super::deadline::Budget;
 use super::error::{Outcome, Reason};
 use super::event::{Diagnostics, ReissueCause};
 use super::jsonrpc::{quote, Id};
+use super::session::Identity;
 use super::stream::Stream;
 use super::time::Instant;
 use super::CallId;
@@ -40,6 +41,11 @@ impl Kind {
     /// Whether the server owes a response.
     pub(crate) fn wants_response(self) -> bool {
         matches!(self, Self::Initialize | Self::Request | Self::Probe | Self::Restore | Self::Handshake)
+    }
+
+    /// Whether it goes out without a session or a version: it asks for them.
+    pub(crate) fn begins_session(self) -> bool {
+        matches!(self, Self::Initialize | Self::Handshake)
     }
 
     /// Whether the caller waits for its outcome.
@@ -129,8 +135,9 @@ pub(crate) struct Entry {
     pub(crate) redirects: u32,
     /// Questions of the server's on its stream that wait for our answer.
     pub(crate) questions: u32,
-    /// `Mcp-Session-Id` of an answer to `initialize`, adopted only with its result.
-    pub(crate) offered_session: Option<String>,
+    /// The session it belongs to, where that is not the one in use: `initialize` has its own, adopted only with its
+    /// result.
+    pub(crate) identity: Option<Identity>,
     pub(crate) diagnostics: Diagnostics,
 }
 

@@ -27,6 +27,34 @@ pub(crate) enum State {
     Closed,
 }
 
+/// What names a session in the headers of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    /// `Mcp-Session-Id`.
+    pub(crate) id: Option<String>,
+    /// The negotiated version.
+    pub(crate) version: Option<String>,
+}
+
+/// A session that the server began and that is not in use yet.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) identity: Identity,
+    /// The response to `initialize`.
+    pub(crate) greeting: String,
+}
+
+/// A handshake beside a session whose pings fail: how far it is.
+#[derive(Debug)]
+pub(crate) enum Trial {
+    /// `initialize` is under way.
+    Initializing(CallId),
+    /// A ping in the offered session is under way: does this server answer pings at all?
+    Pinging(CallId, Offer),
+    /// The server is well: the next ping decides.
+    Proven(Offer),
+}
+
 /// A legacy session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -47,8 +75,16 @@ pub(crate) struct Session {
     pub(crate) generation: u32,
     /// The `ping` that asks whether the session lives; one for all calls.
     pub(crate) probe: Option<CallId>,
+    /// When it was asked last.
+    pub(crate) asked_at: Instant,
     /// The last probe got no HTTP answer: a second one decides.
     pub(crate) probe_unanswered: bool,
+    /// Probes in a row that failed, though HTTP or the time proves that something is there.
+    pub(crate) failed_probes: u32,
+    /// Whether the server would begin another session, while it is in doubt whether it knows this one.
+    pub(crate) trial: Option<Trial>,
+    /// No other trial before this.
+    pub(crate) next_trial: Instant,
     /// A call ended in a timeout: the next one waits until the session was asked.
     pub(crate) suspect: bool,
     /// The last attempt to recover got no HTTP answer: until one does, one call speaks for all.
@@ -105,7 +141,11 @@ impl Session {
             idle_drops: 0,
             generation: 0,
             probe: None,
+            asked_at: Instant::default(),
             probe_unanswered: false,
+            failed_probes: 0,
+            trial: None,
+            next_trial: Instant::default(),
             suspect: false,
             dark: false,
             speaker: None,
@@ -129,18 +169,25 @@ impl Session {
         !id.is_empty() && id.len() <= MOST_ID_BYTES && id.bytes().all(|b| (0x21..=0x7E).contains(&b))
     }
 
-    /// Whether the session may be replaced now, and if so counts it: at most three times a minute.
+    /// What names it.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { id: self.id.clone(), version: self.version.clone() }
+    }
+
+    /// Whether the session may be replaced now: at most three times a minute.
     pub(crate) fn may_replace(&mut self, now: Instant) -> bool {
         const MOST: usize = 3;
         const PER: Duration = Duration::from_secs(60);
         while self.replacements.front().is_some_and(|began| now.since(*began) >= PER) {
             self.replacements.pop_front();
         }
-        let may = self.replacements.len() < MOST;
-        if may {
-            self.replacements.push_back(now);
-        }
-        may
+        self.replacements.len() < MOST
+    }
+
+    /// The session is replaced.
+    pub(crate) fn count_replacement(&mut self, now: Instant) {
+        self.generation += 1;
+        self.replacements.push_back(now);
     }
 
     /// Whether other streams use this prefix of event ids too: then its numbers are no series of one stream.
@@ -165,6 +212,7 @@ impl Session {
         self.version = None;
         self.probe = None;
         self.probe_unanswered = false;
+        self.failed_probes = 0;
         self.suspect = false;
         self.dark = false;
         self.speaker = None;

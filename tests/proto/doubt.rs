@@ -1,7 +1,7 @@
 //! Streams that fall silent, and the questions that tell whether they live.
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallSpec, Method, Options, Reason, ResponseHead, TimeoutOptions};
+use landfall::proto::{CallSpec, Method, Options, Reason, Redirect, ResponseHead, TimeoutOptions};
 
 /// A call whose stream brought the event `1` and then nothing for `idleMs`; the rival resume is under way.
 fn silent(
@@ -171,5 +171,30 @@ fn a_retry_after_to_the_resume_beside_a_silent_body_is_a_floor_and_no_question_t
     assert!(wait >= 3_000.0 && request.method == Method::Get, "{wait}");
     world.head(get, 200, SSE, None);
     world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn a_redirect_of_the_resume_beside_a_silent_body_is_followed_in_its_origin_and_else_keeps_the_body() {
+    let to = |same_origin| ResponseHead {
+        status: 307,
+        redirect: Some(Redirect { url: "http://h/mcp/2".to_string(), same_origin }),
+        ..ResponseHead::default()
+    };
+    let (mut world, call, id, post, get) = silent();
+    world.input_head(get, to(true));
+    assert_eq!(world.aborted, [get], "and not the silent body");
+    let (get, request) = world.request();
+    assert_eq!((request.method, request.url.as_deref()), (Method::Get, Some("http://h/mcp/2")));
+    assert_eq!(header(&request, "last-event-id"), Some("1"));
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert!(world.aborted.contains(&post));
+    world.assert_nothing_is_left();
+    let (mut world, call, id, post, get) = silent();
+    world.input_head(get, to(false));
+    answer_ping(&mut world);
+    world.body(post, &result(&id));
     assert!(world.answer(call).contains("ok"));
 }

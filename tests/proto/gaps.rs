@@ -177,3 +177,23 @@ fn the_first_message_after_a_resume_is_marked_as_a_seam() {
         .collect();
     assert_eq!(seams, [false, true, false]);
 }
+
+/// Found by the simulation: blocks that only move the cursor have ids of the same series.
+#[test]
+fn the_ids_of_blocks_that_bring_no_message_are_not_missing() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    for n in 1..=3 {
+        world.body(post, &note(&format!("k/{n}"), "x"));
+    }
+    world.cut(post);
+    let (_, get, _) = world.next_request();
+    world.head(get, 200, SSE, None);
+    world.body(get, &("id: k/4\n\nid: k/5\ndata: {\n\n".to_string() + &note("k/6", "x")));
+    assert!(!world.names().contains(&"gap"), "one moves the cursor, one is broken");
+    world.cut(get);
+    let (_, get, _) = world.next_request();
+    world.head(get, 200, SSE, None);
+    world.body(get, &("id: k/7\n\n".to_string() + &note("k/11", "x")));
+    assert!(world.names().contains(&"gap"), "k/8 to k/10 are");
+}

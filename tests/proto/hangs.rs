@@ -207,3 +207,40 @@ fn the_speaker_of_a_dark_session_does_not_silence_the_others_for_as_long_as_its_
     assert!(tries > 0, "B made no attempt in 19 s, since A waits for its own stream's 30 s");
     let _ = call;
 }
+
+/// Found by the simulation: an answer of ours that speaks for all while it is dark, and is dropped with its call, was
+/// spoken for ever after.
+#[test]
+fn an_answer_that_is_dropped_passes_the_word() {
+    let mut world = World::connected(options());
+    let (asked, asked_id, asking) = world.streaming();
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}"#;
+    world.body(asking, &format!("data: {question}\n\n"));
+    let (dark, _, post) = world.streaming();
+    world.body(post, "id: a/1\ndata:\n\n");
+    world.cut(post);
+    let (_, get, _) = world.next_request();
+    world.cut(get); // no HTTP answer: it is dark
+    world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":"q","result":{}}"#);
+    world.drain();
+    let (answer, _) = world.request();
+    world.cut(answer);
+    world.client.cancel(world.now, dark);
+    world.drain();
+    world.requests.clear();
+    let (_, again, request) = world.next_request();
+    assert!(body_of(&request).contains("\"q\""), "it speaks for all: {request:?}");
+    world.cut(again);
+    world.body(asking, &crate::world::result(&asked_id));
+    assert!(!world.is_pending(asked), "and is of no use any more");
+    world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        resumption_token: Some("b/1".to_string()),
+        ..CallSpec::default()
+    });
+    let (get, _) = world.request();
+    world.cut(get);
+    world.pass(10_000);
+    let tries = world.requests.iter().filter(|(_, r)| header(r, "last-event-id") == Some("b/1")).count();
+    assert!(tries > 0, "nobody speaks, and it waits for recoveryMs");
+}

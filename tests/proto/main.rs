@@ -23,4 +23,5 @@ mod sim;
 mod sse;
 mod stats;
 mod storms;
+mod trial;
 mod world;

@@ -145,7 +145,10 @@ fn an_id_outside_latin_1_goes_back_as_its_utf_8_bytes() {
 
 #[test]
 fn waits_grow_while_nothing_new_comes_and_start_again_when_it_does() {
-    let (mut world, _, _) = cut_after_one();
+    let mut world = World::connected(Options { fail_lost_session: true, ..options() });
+    let (_, _, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.cut(post);
     let mut waits = Vec::new();
     for _ in 0..6 {
         let (wait, get) = resume(&mut world);

@@ -321,3 +321,48 @@ fn a_probe_that_fails_once_long_after_an_outage_proves_nothing() {
     world.cut(ping);
     assert!(world.is_pending(call), "one unanswered probe ended it as {:?}", world.failure(call).reason);
 }
+
+/// Found by the simulation: attempts beside a silent body that fail are in vain too, and after them `retry: 1` set the
+/// pace as if they had not been made.
+#[test]
+fn attempts_beside_a_silent_body_count_as_made_in_vain() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    world.body(post, &format!("retry: 1\n{}", note("1", "a")));
+    world.pass(45_000);
+    for _ in 0..3 {
+        let (_, get) = next_get(&mut world);
+        world.cut(get);
+    }
+    let (_, get) = next_get(&mut world);
+    world.head(get, 409, "", None); // the server holds the silent body, which is given up
+    let (wait, _) = next_get(&mut world);
+    assert!(wait >= 3_000.0, "our own backoff, not the hint: {wait}");
+}
+
+fn next_get(world: &mut World) -> (f64, landfall::proto::ExchangeId) {
+    let start = world.now;
+    loop {
+        let (_, exchange, request) = world.next_request();
+        if request.method == Method::Get {
+            return (world.now.as_millis() - start.as_millis(), exchange);
+        }
+    }
+}
+
+/// Found by the simulation: a broken copy shows as well as a whole one that its stream counts with this prefix.
+#[test]
+fn an_id_that_came_with_a_broken_event_makes_a_shared_counter_known() {
+    let mut world = World::connected(options());
+    let (_, other_id, other) = world.streaming();
+    let (_, _, post) = world.streaming();
+    for n in 1..=3 {
+        world.body(post, &note(&n.to_string(), "x"));
+    }
+    world.cut(post);
+    world.body(other, &format!("id: 4\ndata: {{\n\n{}", result(&other_id)));
+    let (_, get) = next_get(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &note("6", "x"));
+    assert!(!world.names().contains(&"gap"), "the other stream spent the numbers");
+}

@@ -46,7 +46,7 @@ impl Client {
                 }
                 let capabilities = field(&text, &["result", "capabilities"]).unwrap_or_default().to_string();
                 self.session.forget();
-                self.session.id.clone_from(&entry.offered_session);
+                self.session.id = entry.identity.as_ref().and_then(|identity| identity.id.clone());
                 self.session.version = Some(version.clone());
                 self.session.capabilities = capabilities;
                 self.session.hello = Some(Hello { members: entry.content.clone(), version: version.clone() });

@@ -40,7 +40,7 @@ impl Client {
             return match clock {
                 Clock::Connect => self.ask_session(now),
                 Clock::Handshake => self.on_credentials_late(now),
-                _ => self.finish_close(now),
+                _ => self.on_delete_timeout(now),
             };
         };
         match clock {
@@ -55,7 +55,7 @@ impl Client {
             Clock::Handshake => {
                 self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within handshakeMs");
             }
-            Clock::Connect if self.session.probe == Some(call) => {
+            Clock::Connect if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Probe) => {
                 self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within connectMs");
             }
             Clock::Connect => self.on_resume_timeout(now, call),

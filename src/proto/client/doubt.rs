@@ -7,7 +7,8 @@ use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause, Event, Level, Settlement};
 use crate::proto::http::{header_value, Method, ResponseHead};
-use crate::proto::ledger::Kind;
+use crate::proto::ledger::{Entry, Kind};
+use crate::proto::session::Trial;
 use crate::proto::sse::Item;
 use crate::proto::stream::{Body, Events, Phase, Rival};
 use crate::proto::time::{millis, Instant};
@@ -18,11 +19,14 @@ use crate::proto::{CallId, ExchangeId};
 const MOST_PATIENCE: u32 = 4;
 
 /// What asking the session brought.
-enum Asked {
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
     /// It lives.
     Answered,
     /// The network refused the question.
     Unanswered,
+    /// The question failed though somebody is there.
+    Failed,
     /// Nothing is known.
     Unknown,
 }
@@ -106,6 +110,10 @@ impl Client {
 
     pub(super) fn on_rival_head(&mut self, now: Instant, call: CallId, head: &ResponseHead) {
         self.timers.stop(Owner::Call(call), Clock::Connect);
+        if self.turns(call, head) {
+            self.stop_race(call);
+            return self.race(now, call);
+        }
         let elsewhere = head.redirect.as_ref().is_some_and(|redirect| !redirect.same_origin);
         let opened = head.is_success() && head.is_event_stream() && !elsewhere;
         if let Some(attempt) = self.last_attempt(call) {
@@ -122,6 +130,7 @@ impl Client {
                 _ => self.ask_session(now), // It may be dead; else the old body is kept.
             };
         }
+        self.session.failed_probes = 0;
         let decoder = self.decoder();
         if let Some(rival) = self.stream(call).and_then(|stream| stream.rival.as_mut()) {
             rival.decoder = Some(decoder);
@@ -184,6 +193,7 @@ impl Client {
     fn plan_race(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
         stream.misses += 1;
+        stream.barren += 1;
         let (misses, floor) = (stream.misses, stream.not_before.since(now));
         let wait = self.own_wait(call, misses).max(floor);
         if !floor.is_zero() && self.passes_budget(now, call, floor) {
@@ -207,13 +217,16 @@ impl Client {
 
     /// Asks by `ping` whether the session lives; one question for all calls.
     pub(super) fn ask_session(&mut self, now: Instant) {
-        if self.session.probe.is_some() || !self.is_ready() {
+        let is_tried = matches!(self.session.trial, Some(Trial::Initializing(_) | Trial::Pinging(..)));
+        if self.session.probe.is_some() || is_tried || !self.is_ready() {
             return;
         }
+        self.timers.stop(Owner::Session, Clock::Connect);
         let entry = self.probe_entry(now);
         self.stats.probes.asked += 1;
         let probe = self.open(entry);
         self.session.probe = Some(probe);
+        self.session.asked_at = now;
         self.post(now, probe);
     }
 
@@ -229,32 +242,59 @@ impl Client {
             Settlement::Failed(failure) if failure.reason == Reason::ConnectTimeout => &mut probes.timed_out,
             _ => &mut probes.refused,
         } += 1;
-        let asked = match settlement {
-            Settlement::Result { .. } => Asked::Answered,
-            Settlement::Failed(failure) if failure.reason == Reason::NetworkError => Asked::Unanswered,
-            _ => Asked::Unknown,
-        };
+        let asked = self.read_probe(settlement);
         let unanswered_twice =
-            std::mem::replace(&mut self.session.probe_unanswered, matches!(asked, Asked::Unanswered));
-        if matches!(asked, Asked::Unanswered) && !unanswered_twice {
-            let at = now + self.config.timeouts.connect;
-            self.timers.set(Owner::Session, Clock::Connect, at);
+            std::mem::replace(&mut self.session.probe_unanswered, asked == Asked::Unanswered);
+        if asked == Asked::Unanswered && !unanswered_twice {
+            self.plan_probe(now);
         }
+        if !self.weigh(now, asked) {
+            self.tell_asked(now, asked, unanswered_twice);
+        }
+    }
+
+    fn read_probe(&self, settlement: &Settlement) -> Asked {
+        let Settlement::Failed(failure) = settlement else { return Asked::Answered };
+        match (failure.reason, failure.diagnostics.last_status) {
+            (Reason::NetworkError, _) => Asked::Unanswered,
+            // Whoever works for a call may be too busy for a ping.
+            (Reason::ConnectTimeout, _) if self.may_be_busy() => Asked::Unknown,
+            (Reason::StreamLost, _) | (_, Some(409 | 429 | 503)) => Asked::Unknown,
+            _ => Asked::Failed,
+        }
+    }
+
+    fn may_be_busy(&self) -> bool {
+        let is_open = |entry: &Entry| {
+            let phase = entry.stream.as_ref().map(|stream| &stream.phase);
+            entry.kind == Kind::Request && matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)))
+        };
+        self.ledger.calls().into_iter().any(|call| self.ledger.peek(call).is_some_and(is_open))
+    }
+
+    /// The session is asked again, `connectMs` after the last time.
+    pub(super) fn plan_probe(&mut self, now: Instant) {
+        let at = self.session.asked_at + self.config.timeouts.connect;
+        self.timers.set(Owner::Session, Clock::Connect, at.max(now));
+    }
+
+    /// What was asked is told to the calls that wait for it.
+    pub(super) fn tell_asked(&mut self, now: Instant, asked: Asked, unanswered_twice: bool) {
         self.session.suspect = false;
-        if matches!(asked, Asked::Answered) {
+        if asked == Asked::Answered {
             self.judge_rejected_resumes(now);
         }
         for call in self.ledger.calls() {
             let Some(stream) = self.stream(call) else { continue };
             if matches!(stream.phase, Phase::Asking) {
                 // A store shared by several servers may lag: the cursor is tried once more.
-                stream.refused = matches!(asked, Asked::Answered);
+                stream.refused = asked == Asked::Answered;
                 stream.barren += 1;
                 self.wait(now, call, false);
-            } else if matches!(asked, Asked::Answered) && stream.failures >= FAILURES_TO_ASK {
+            } else if asked == Asked::Answered && stream.failures >= FAILURES_TO_ASK {
                 self.on_resumes_failed(now, call);
             } else if stream.suspect && stream.rival.is_none() {
-                self.on_silent_asked(now, call, &asked, unanswered_twice);
+                self.on_silent_asked(now, call, asked, unanswered_twice);
             }
         }
         self.send_queued(now);
@@ -269,7 +309,7 @@ impl Client {
     }
 
     /// The session was asked about a silent stream.
-    fn on_silent_asked(&mut self, now: Instant, call: CallId, asked: &Asked, unanswered_twice: bool) {
+    fn on_silent_asked(&mut self, now: Instant, call: CallId, asked: Asked, unanswered_twice: bool) {
         match asked {
             Asked::Answered => {
                 let Some(stream) = self.stream(call) else { return };
@@ -280,7 +320,7 @@ impl Client {
             }
             Asked::Unanswered if unanswered_twice => self.give_up_silent(now, call),
             Asked::Unanswered => {}
-            Asked::Unknown => {
+            Asked::Failed | Asked::Unknown => {
                 let resumable = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
                 if !resumable && self.may_reissue(now, call) {
                     let text = "the stream fell silent";

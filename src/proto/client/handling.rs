@@ -51,6 +51,9 @@ impl Client {
         if resumed && bytes == 0 && id.is_some_and(|id| !id.is_empty() && stream.cursor.is_passed(id)) {
             return;
         }
+        if bytes == 0 {
+            id.inspect(|id| stream.gaps.passed(id));
+        }
         let moved = stream.cursor.arrive(now, id, key, bytes);
         if let Some(events) = stream.events() {
             events.moved |= id.is_some();

@@ -6,13 +6,13 @@ use crate::proto::event::{Event, Failure, SessionState, Settlement};
 use crate::proto::http::{HttpRequest, Method};
 use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Kind};
-use crate::proto::session::State;
+use crate::proto::session::{Identity, Offer, State};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
-/// The wait for the DELETE of `close`.
-const CLOSE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
+/// The wait for a DELETE.
+pub(super) const CLOSE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 impl Client {
     /// Begins the handshake: [`Output::Ready`] or a failed settlement of call 0 follows. A no-op after the first time.
@@ -35,12 +35,12 @@ impl Client {
             return self.on_confirmed(now);
         }
         self.event(now, None, Event::State { state: SessionState::Connecting });
+        self.session.state = State::Initializing;
         self.initialize(now, CONNECT);
     }
 
     /// Sends `initialize`, always with the same parameters.
     pub(super) fn initialize(&mut self, now: Instant, call: CallId) {
-        self.session.state = State::Initializing;
         let members = match &self.session.hello {
             Some(hello) => hello.members.clone(),
             None => self.own_hello(),
@@ -60,12 +60,19 @@ impl Client {
         members("initialize", &params, "", None)
     }
 
-    /// The server answered `initialize`. Its session is adopted, and confirmed by `notifications/initialized`.
-    pub(super) fn on_initialize_answer(&mut self, now: Instant, text: String, offered: Option<String>) {
+    /// The server answered `initialize`: its session is adopted.
+    pub(super) fn on_initialize_answer(&mut self, now: Instant, text: String, identity: Identity) {
+        match self.read_offer(text, identity) {
+            Ok(offer) => self.adopt(now, offer),
+            Err((reason, said)) => self.handshake_failed(now, reason, &said),
+        }
+    }
+
+    /// The session that an answer to `initialize` offers, or why it is none.
+    pub(super) fn read_offer(&self, text: String, identity: Identity) -> Result<Offer, (Reason, String)> {
         let version = field(&text, &["result", "protocolVersion"]).and_then(string);
         let Some(version) = version.map(String::from).filter(|_| field(&text, &["error"]).is_none()) else {
-            let (reason, said) = refusal_of(&text);
-            return self.handshake_failed(now, reason, &said);
+            return Err(refusal_of(&text));
         };
         let speaks = match &self.session.hello {
             Some(hello) => hello.version == version,
@@ -73,12 +80,17 @@ impl Client {
         };
         if !speaks {
             let said = format!("the server speaks protocol version {}, and we do not", excerpt(&version));
-            return self.handshake_failed(now, Reason::UnsupportedVersion, &said);
+            return Err((Reason::UnsupportedVersion, said));
         }
-        self.session.version = Some(version);
-        self.session.id = offered;
+        Ok(Offer { identity: Identity { version: Some(version), ..identity }, greeting: text })
+    }
+
+    /// Goes on with a session that the server began, and confirms it by `notifications/initialized`.
+    pub(super) fn adopt(&mut self, now: Instant, Offer { identity, greeting }: Offer) {
+        self.session.version = identity.version;
+        self.session.id = identity.id;
         self.session.state = State::Confirming;
-        self.session.greeting = text;
+        self.session.greeting = greeting;
         let method = "notifications/initialized";
         let entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
         let call = self.open(entry);
@@ -137,6 +149,7 @@ impl Client {
         let tell = self.session.id.is_some() && self.session.state != State::Lost && self.config.terminate;
         let connecting = matches!(self.session.state, State::Initializing | State::Confirming);
         let connecting = connecting && self.session.generation == 0;
+        self.end_trial(now);
         self.session.state = State::Closing;
         for call in self.ledger.calls() {
             if call != CONNECT {
@@ -150,7 +163,7 @@ impl Client {
         if !tell {
             return self.finish_close(now);
         }
-        let headers = self.headers(Method::Delete, None, true);
+        let headers = Self::headers(Method::Delete, self.session.identity());
         self.launch(
             Purpose::Close,
             HttpRequest { call: None, url: None, method: Method::Delete, headers, body: None },
@@ -192,6 +205,7 @@ impl Client {
             }
             (Kind::Listen, _) => self.on_listen_ended(now, call),
             (Kind::Probe, settlement) if self.session.probe == Some(call) => self.on_probed(now, &settlement),
+            (Kind::Probe, settlement) => self.on_trial_pinged(now, call, &settlement),
             _ => {}
         }
     }

@@ -6,10 +6,11 @@ use super::messages::Handing;
 use super::{Client, Output, Purpose};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
+use crate::proto::gap::split;
 use crate::proto::http::{IoFailure, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::{Kind, Refusal};
-use crate::proto::session::{has_session_marker, Session};
+use crate::proto::session::{has_session_marker, Identity, Session};
 use crate::proto::sse::{Decoder, Item, Limits};
 use crate::proto::stream::{Body, Events, Phase};
 use crate::proto::time::{millis, Instant};
@@ -31,9 +32,9 @@ impl Client {
     }
 
     pub(super) fn on_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
-        if self.exchanges.get(&exchange) == Some(&Purpose::Close) {
+        if let Some(&purpose @ (Purpose::Close | Purpose::GiveBack)) = self.exchanges.get(&exchange) {
             self.abort(exchange);
-            return self.finish_close(now);
+            return self.on_delete_over(now, purpose);
         }
         let Some(call) = self.served(exchange) else { return };
         self.answered(now);
@@ -74,6 +75,10 @@ impl Client {
             return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
         }
         entry.cause = None;
+        // Not so a ping: its head may be all that comes.
+        if entry.identity.is_none() && entry.kind != Kind::Probe {
+            self.session.failed_probes = 0;
+        }
         if !entry.kind.wants_response() {
             self.abort(exchange);
             return self.settle(now, call, Settlement::Accepted);
@@ -83,7 +88,7 @@ impl Client {
                 let text = "the server's session id is empty, too long or not visible ASCII";
                 return self.fail(now, call, Reason::MalformedResponse, text);
             }
-            entry.offered_session = head.session_id.clone();
+            entry.identity = Some(Identity { id: head.session_id.clone(), version: None });
         }
         let body = if head.status == 202 && entry.kind == Kind::Request && self.is_listening() {
             self.abort(exchange);
@@ -273,7 +278,11 @@ impl Client {
     }
 
     fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
+        if let Some((prefix, _)) = id.and_then(split) {
+            self.session.shares(prefix, call);
+        }
         let Some(stream) = self.stream(call) else { return };
+        id.inspect(|id| stream.gaps.passed(id)); // It is told by a warning.
         let again = stream.cursor.broken(now, id);
         stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
         let message = "an event whose data is no JSON".to_string();
@@ -353,9 +362,9 @@ impl Client {
     }
 
     pub(super) fn on_failed(&mut self, now: Instant, exchange: ExchangeId, failure: IoFailure) {
-        if self.exchanges.get(&exchange) == Some(&Purpose::Close) {
+        if let Some(&purpose @ (Purpose::Close | Purpose::GiveBack)) = self.exchanges.get(&exchange) {
             self.exchanges.remove(&exchange);
-            return self.finish_close(now);
+            return self.on_delete_over(now, purpose);
         }
         let Some(call) = self.served(exchange) else { return };
         if self.rival(call) == Some(exchange) {
@@ -420,7 +429,7 @@ impl Client {
         let body = String::from_utf8_lossy(bytes);
         let Some(entry) = self.ledger.peek(call) else { return };
         let kind = entry.kind;
-        let in_session = self.session.id.is_some() && self.is_ready();
+        let in_session = entry.identity.is_none() && self.session.id.is_some() && self.is_ready();
         let ours = entry.wire_id().clone();
         let (error_id, code) = match scan(&body) {
             Ok(Payload::One(Message::Error { id, code })) => (Some(id), code),

@@ -38,7 +38,8 @@ impl Client {
         let (broken, cursor) = (stream.broken, stream.cursor().map(str::to_string));
         // A probe is not worth a resume, some pages may not resume, and some users do not want it.
         let may_resume = !self.session.no_resume && self.config.max_retries != Some(0);
-        let cursor = cursor.filter(|_| self.session.probe != Some(call) && may_resume);
+        let is_probe = self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Probe);
+        let cursor = cursor.filter(|_| !is_probe && may_resume);
         self.stop_race(call);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
             let text = "the stream ended, and the data of its last event is no JSON";
@@ -227,6 +228,9 @@ impl Client {
             return self.on_listen_head(now, call, exchange, head);
         }
         if head.is_success() && head.is_event_stream() {
+            if self.ledger.peek(call).is_some_and(|entry| entry.identity.is_none()) {
+                self.session.failed_probes = 0;
+            }
             if let Some(stream) = self.stream(call) {
                 stream.gaps.resumed();
             }

@@ -20,24 +20,33 @@ impl Client {
         head: &ResponseHead,
     ) -> bool {
         let Some(redirect) = &head.redirect else { return false };
-        let keeps_method = matches!(head.status, 301 | 302 | 307 | 308);
         let was_followed = !(300..400).contains(&head.status);
         if was_followed && redirect.same_origin {
             return false; // The runtime followed it; whether the answer fits is seen from the answer.
         }
-        let Some(entry) = self.ledger.get(call) else { return true };
-        if !redirect.same_origin || !keeps_method || entry.redirects == MOST {
+        if !self.turns(call, head) {
             let text = format!("the server redirects to {}", redirect.shown());
             self.fail(now, call, Reason::Redirected, &text);
             return true;
         }
-        entry.redirects += 1;
-        entry.redirect = Some(redirect.url.clone());
         self.abort(exchange);
         match self.stream(call).map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => self.post(now, call),
             _ => self.resume(now, call),
         }
+        true
+    }
+
+    /// Turns a call's requests to where the head says, if it is a redirect that may be followed. Whether it is.
+    pub(super) fn turns(&mut self, call: CallId, head: &ResponseHead) -> bool {
+        let keeps_method = matches!(head.status, 301 | 302 | 307 | 308);
+        let redirect = head.redirect.as_ref().filter(|redirect| redirect.same_origin && keeps_method);
+        let (Some(redirect), Some(entry)) = (redirect, self.ledger.get(call)) else { return false };
+        if entry.redirects == MOST {
+            return false;
+        }
+        entry.redirects += 1;
+        entry.redirect = Some(redirect.url.clone());
         true
     }
 }

@@ -35,7 +35,7 @@ impl Client {
         let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
         match entry.kind {
-            Kind::Initialize | Kind::Handshake => {}
+            Kind::Initialize | Kind::Initialized | Kind::Handshake => {}
             Kind::Request if entry.modern.is_some() => {}
             Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
             Kind::Request if replace && may_reissue && !entry.carried_over => {
@@ -71,14 +71,15 @@ impl Client {
             None => !self.session.capabilities.is_empty() || self.session.version.is_some(),
         };
         let may = self.config.replace_session && connected && self.session.may_replace(now);
+        if !may {
+            self.end_trial(now);
+        }
         self.session.forget();
         if may {
             self.stats.levels.l2.tried += 1;
-            self.session.generation += 1;
+            self.session.count_replacement(now);
             self.event(now, None, Event::State { state: SessionState::Recovering });
-            let call = CallId(self.next_call);
-            self.next_call += 1;
-            self.initialize(now, call);
+            self.begin_session(now);
         }
         may
     }

@@ -6,7 +6,7 @@ use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Method};
 use crate::proto::jsonrpc::{quote, Id};
 use crate::proto::ledger::{notification, request, Entry, Kind, Modern};
-use crate::proto::session::State;
+use crate::proto::session::{Identity, State};
 use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -80,7 +80,7 @@ impl Client {
 
     /// A call ended in a timeout before: this one waits until the session was asked, so that it does not hang too.
     fn ask_for_queued(&mut self, now: Instant) {
-        if self.session.suspect && !self.queue.is_empty() {
+        if self.session.suspect && !self.queue.is_empty() && !self.is_undecided() {
             self.ask_session(now);
         }
     }
@@ -215,15 +215,15 @@ impl Client {
         body: Option<String>,
     ) -> ExchangeId {
         let slot = self.slot(call);
-        let offered = self.ledger.get(call).and_then(|entry| entry.offered_session.clone());
         let entry = self.ledger.peek(call);
-        // `initialize` itself never carries a session or a version.
-        let begins = |entry: &Entry| matches!(entry.kind, Kind::Initialize | Kind::Handshake);
-        let is_first_post = body.is_some() && entry.is_some_and(begins);
         let url = entry.and_then(|entry| entry.redirect.clone());
         let modern =
             entry.and_then(|entry| entry.modern.as_ref().map(|modern| modern_headers(entry, modern)));
-        let mut headers = self.headers(method, offered, !is_first_post && modern.is_none());
+        let identity = match modern {
+            Some(_) => Some(Identity::default()),
+            None => entry.and_then(|entry| entry.identity.clone()),
+        };
+        let mut headers = Self::headers(method, identity.unwrap_or_else(|| self.session.identity()));
         headers.extend(modern.into_iter().flatten());
         headers.extend(cursor.map(|cursor| ("last-event-id", cursor)));
         let credentials = self.credentials.generation;
@@ -235,13 +235,8 @@ impl Client {
         self.launch(Purpose::Call(call, slot), HttpRequest { call: Some(call), url, method, headers, body })
     }
 
-    /// The headers that are ours on a request of this method.
-    pub(super) fn headers(
-        &self,
-        method: Method,
-        offered: Option<String>,
-        in_session: bool,
-    ) -> Vec<(&'static str, String)> {
+    /// The headers that are ours on a request of this method, in this session.
+    pub(super) fn headers(method: Method, session: Identity) -> Vec<(&'static str, String)> {
         let accept = match method {
             Method::Get => Some("text/event-stream"),
             Method::Post => Some("application/json, text/event-stream"),
@@ -251,12 +246,8 @@ impl Client {
         if method == Method::Post {
             headers.push(("content-type", "application/json".to_string()));
         }
-        if in_session {
-            let id = self.session.id.clone().or(offered);
-            headers.extend(id.map(|id| ("mcp-session-id", id)));
-            let version = self.session.version.clone();
-            headers.extend(version.map(|version| ("mcp-protocol-version", version)));
-        }
+        headers.extend(session.id.map(|id| ("mcp-session-id", id)));
+        headers.extend(session.version.map(|version| ("mcp-protocol-version", version)));
         headers
     }
 

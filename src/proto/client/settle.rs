@@ -25,7 +25,11 @@ impl Client {
             Kind::Initialize => {
                 if let Settlement::Result { message, .. } = settlement {
                     let text = self.text(message).to_string();
-                    self.on_initialize_answer(now, text, entry.offered_session);
+                    let identity = entry.identity.unwrap_or_default();
+                    match self.is_trial(call) {
+                        true => self.on_trial_answer(now, text, identity),
+                        false => self.on_initialize_answer(now, text, identity),
+                    }
                 }
             }
             kind => self.on_own_settled(now, call, kind, settlement),
@@ -35,6 +39,9 @@ impl Client {
 
     /// Ends a call without an answer. A no-op for one that ended.
     pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
+        if self.is_trial(call) {
+            return self.on_trial_failed(now, call);
+        }
         self.skip_failed(now, call);
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
@@ -99,12 +106,11 @@ impl Client {
     }
 
     /// Answers to the questions of a call that ended, and that wait to be sent again, are of no use any more.
-    fn drop_waiting_answers(&mut self, call: CallId) {
+    fn drop_waiting_answers(&mut self, now: Instant, call: CallId) {
         for answer in self.ledger.calls() {
             let waits = |entry: &Entry| entry.answers == Some(call) && entry.stream.is_none();
             if self.ledger.peek(answer).is_some_and(waits) {
-                self.ledger.close(answer);
-                self.timers.release(Owner::Call(answer));
+                self.release(now, answer);
             }
         }
     }
@@ -125,7 +131,7 @@ impl Client {
     }
 
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
-    fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
+    pub(super) fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
         self.close_open_stream(now, call);
         let mut entry = self.ledger.close(call)?;
         if entry.kind == Kind::Request {
@@ -138,7 +144,7 @@ impl Client {
         self.controls.retain(|control| *control != call);
         self.questions.retain(|question| question.call != call);
         self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
-        self.drop_waiting_answers(call);
+        self.drop_waiting_answers(now, call);
         if let Some(stream) = &entry.stream {
             let rival = stream.rival.as_ref().map(|rival| rival.exchange);
             let posting = matches!(stream.phase, Phase::Posting(_));

@@ -57,6 +57,10 @@ pub(crate) enum Lost {
     MarkedCode,
     /// 400 with the word in a plain text.
     MarkedWord,
+    /// It does not: 500.
+    Broken,
+    /// It does not: nothing is answered.
+    Silent,
 }
 
 /// What comes first on a stream.

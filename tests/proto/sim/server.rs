@@ -175,6 +175,8 @@ impl<'a> Server<'a> {
             Lost::Gone => self.answer(link, head(410, ""), ""),
             Lost::MarkedCode => self.answer(link, head(400, JSON), code),
             Lost::MarkedWord => self.answer(link, head(400, "text/plain"), "unknown session"),
+            Lost::Broken => self.refuse(link, 500, None),
+            Lost::Silent => {}
         }
     }
 

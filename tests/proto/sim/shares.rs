@@ -30,10 +30,13 @@ pub(crate) enum Happened {
     Gap,
     Skipped,
     MustAnswer,
+    Tried,
+    Adopted,
+    GivenBack,
 }
 
 impl Happened {
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Duplicate,
@@ -57,6 +60,9 @@ impl Happened {
         Self::Gap,
         Self::Skipped,
         Self::MustAnswer,
+        Self::Tried,
+        Self::Adopted,
+        Self::GivenBack,
     ];
 
     /// What the properties are about.
@@ -70,6 +76,9 @@ impl Happened {
         Self::Skipped,
         Self::MustAnswer,
     ];
+
+    /// The same, and rare.
+    const RARE: [Self; 3] = [Self::Tried, Self::Adopted, Self::GivenBack];
 
     /// The ingredients that the issue asks for.
     pub(crate) const REQUIRED: [Self; 8] = [
@@ -163,6 +172,10 @@ impl Tally {
         for what in Happened::JUDGED {
             let count = self.counts.get(&what).copied().unwrap_or_default();
             assert!(count >= runs / 20, "{what:?} in {count} of {runs} schedules");
+        }
+        for what in Happened::RARE {
+            let count = self.counts.get(&what).copied().unwrap_or_default();
+            assert!(count >= runs / 1_000, "{what:?} in {count} of {runs} schedules");
         }
         for what in Happened::REQUIRED {
             let count = self.counts.get(&what).copied().unwrap_or_default();

@@ -80,6 +80,8 @@ fn server() -> impl Strategy<Value = ServerPlan> {
         1 => Just(Lost::Gone),
         1 => Just(Lost::MarkedCode),
         1 => Just(Lost::MarkedWord),
+        1 => Just(Lost::Broken),
+        1 => Just(Lost::Silent),
     ];
     let grace = prop_oneof![9 => Just(None), 1 => (1_000..30_000u32).prop_map(Some)];
     let prime = prop_oneof![1 => Just(Prime::Data), 1 => Just(Prime::IdOnly), 2 => Just(Prime::No)];

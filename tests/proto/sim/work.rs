@@ -273,14 +273,15 @@ impl Server<'_> {
     fn event_id(&mut self, number: usize, draft: &Draft) -> (Option<String>, IdUse) {
         let work = &self.works[number];
         let session = &mut self.sessions[work.session];
-        session.events += 1;
+        let is_named = !draft.is_response || self.schedule.server.result_ids;
+        session.events += u64::from(is_named);
         let id = match self.schedule.server.ids {
             Ids::PerStream => format!("k{}/{}", work.number, work.events.len() + 1),
             Ids::Global => session.events.to_string(),
             Ids::Uuid => format!("{:016x}", self.rng.next()),
         };
         match draft.odd {
-            _ if draft.is_response && !self.schedule.server.result_ids => (None, IdUse::Cursor),
+            _ if !is_named => (None, IdUse::Cursor),
             None => (Some(id), IdUse::Cursor),
             Some(OddId::Foreign) => (Some(format!("…{id}")), IdUse::Cursor),
             Some(OddId::Empty) => (Some(String::new()), IdUse::Clears),
@@ -307,7 +308,9 @@ impl Server<'_> {
         let work = &self.works[number];
         let (Some(link), Some(event)) = (work.attached, work.events.last()) else { return };
         // Twice on one body under one id is no repeat to the client; two handlers that fail at it judge nothing.
-        if event.first == Some(link) && self.schedule.calls[work.call].handler != Handler::None {
+        // Nor is one that has no name of its own.
+        let is_new = event.first == Some(link) || matches!(event.id_use, IdUse::Clears | IdUse::TooLong);
+        if is_new && self.schedule.calls[work.call].handler != Handler::None {
             return;
         }
         let mut stretch = Stretch::default();

@@ -4,7 +4,7 @@ use landfall::proto::{CallId, DropCause, Event, Level, OnGap, SessionState};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
-use crate::sim::network::{Delivery, Link, LinkId, Mark, Network};
+use crate::sim::network::{Delivery, LinkId, Mark, Network};
 use crate::sim::schedule::Ids;
 use crate::sim::server::Server;
 use crate::sim::shares::Happened;
@@ -16,12 +16,7 @@ impl Judge<'_> {
     /// Something comes to the client, on an exchange that it listens to.
     pub(crate) fn on_delivery(&mut self, now: Time, id: LinkId, delivery: &Delivery, network: &Network) {
         let link = &network.links[id];
-        self.note_doubt(link, delivery);
-        if let (Some(first), Delivery::Head(head)) = (self.initializing, delivery) {
-            if first == id && head.status == 200 {
-                self.offered.clone_from(&head.session_id);
-            }
-        }
+        self.note_session(id, link, delivery);
         let Some(watch) = link.call else { return };
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);
@@ -56,25 +51,9 @@ impl Judge<'_> {
         }
     }
 
-    /// What may make the client think that its session is dead.
-    fn note_doubt(&mut self, link: &Link, delivery: &Delivery) {
-        let header = link.request.headers.iter().find(|(known, _)| *known == "mcp-session-id");
-        let Some((_, session)) = header else { return };
-        let is_ping = link.request.body.as_deref().is_some_and(|body| body.contains("\"method\":\"ping\""));
-        let doubtful = match delivery {
-            Delivery::Head(head) => {
-                matches!(head.status, 400 | 401 | 404 | 410) || (is_ping && head.status >= 400)
-            }
-            Delivery::Failed(_) => is_ping,
-            _ => false,
-        };
-        if doubtful {
-            self.doubted.insert(session.clone());
-        }
-    }
-
     /// The client ended an exchange itself. If it was a rival, what it brought is forgotten.
     pub(crate) fn on_abort(&mut self, id: LinkId, network: &Network) {
+        self.note_hung_ping(id, &network.links[id]);
         let Some(watch) = network.links[id].call else { return };
         let seen = &mut self.watches[watch];
         seen.dropped = None;
@@ -110,6 +89,23 @@ impl Judge<'_> {
         for (watch, link, mark) in self.marks.drain(..=place).collect::<Vec<_>>() {
             self.on_mark(now, watch, link, &mark, server);
         }
+    }
+
+    /// The client has come to the event of this id, and has not read it. Whether it may stop there: an answer is read.
+    fn read_before(&mut self, now: Time, id: Option<&str>, server: &Server<'_>) -> bool {
+        let id: Option<String> = id.map(|id| id.bytes().map(char::from).collect());
+        let event = |mark: &Mark| match mark {
+            Mark::Block { work, place, .. } => Some(&server.works[*work].events[*place]),
+            _ => None,
+        };
+        let found =
+            self.marks.iter().position(|(_, _, mark)| event(mark).is_some_and(|event| event.id == id));
+        let Some(place) = found else { return true };
+        let stops = event(&self.marks[place].2).is_some_and(|event| !event.is_response);
+        for (watch, link, mark) in self.marks.drain(..place).collect::<Vec<_>>() {
+            self.on_mark(now, watch, link, &mark, server);
+        }
+        stops
     }
 
     fn on_mark(&mut self, now: Time, watch: usize, link: LinkId, mark: &Mark, server: &Server<'_>) {
@@ -148,8 +144,7 @@ impl Judge<'_> {
         }
         let Some(call) = call else {
             if matches!(event, Event::State { state: SessionState::Recovering }) {
-                self.happened(Happened::Replaced);
-                self.watches.iter_mut().for_each(|watch| watch.parted = true);
+                self.on_replaced(now);
             }
             return;
         };
@@ -182,9 +177,10 @@ impl Judge<'_> {
                 seen.skips += 1;
                 self.happened(Happened::Skipped);
             }
-            Event::Gap { certain, .. } => {
+            Event::Gap { certain, after, .. } => {
                 seen.gaps += 1;
                 let plan = seen.plan;
+                let stops = self.read_before(now, after.as_deref(), server);
                 self.happened(Happened::Gap);
                 let works = server.works.iter().filter(|work| Some(work.call) == plan);
                 let real = works.into_iter().any(|work| !work.skipped.is_empty());
@@ -192,8 +188,8 @@ impl Judge<'_> {
                 let likely = !certain && self.schedule.server.ids == Ids::Global;
                 self.expect(real || likely, || format!("call {plan:?} has a gap that is none: {event:?}"));
                 // There the client stops, in the middle of what it was given.
-                let stops = plan.is_some_and(|plan| self.schedule.calls[plan].on_gap != OnGap::Continue);
-                if *certain && stops {
+                let wants = plan.is_some_and(|plan| self.schedule.calls[plan].on_gap != OnGap::Continue);
+                if *certain && wants && stops {
                     self.marks.clear();
                 }
             }

@@ -4,6 +4,7 @@
 mod events;
 mod outcomes;
 mod requests;
+mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,6 +16,7 @@ use super::network::{LinkId, Mark};
 use super::schedule::{CallPlan, Schedule};
 use super::shares::{Happened, Shares};
 use super::watch::Watch;
+use sessions::Sessions;
 
 const SECOND: Time = 1_000_000;
 /// Deadline, one of call and recovery, handler, and one of first byte, connect, wait and idle; two of these in a race.
@@ -42,14 +44,7 @@ pub(crate) struct Judge<'a> {
     closing: bool,
     closed: bool,
     deletes: u32,
-    /// The session that the client uses.
-    session: Option<String>,
-    /// The session that the server gave last.
-    offered: Option<String>,
-    /// Sessions that the client has reason to think dead.
-    doubted: BTreeSet<String>,
-    initializing: Option<LinkId>,
-    initialized: Vec<Time>,
+    sessions: Sessions,
     told_cancelled: BTreeSet<String>,
     /// The tools were listed, and nothing voided it since.
     listed: bool,
@@ -72,11 +67,7 @@ impl<'a> Judge<'a> {
             closing: false,
             closed: false,
             deletes: 0,
-            session: None,
-            offered: None,
-            doubted: BTreeSet::new(),
-            initializing: None,
-            initialized: Vec::new(),
+            sessions: Sessions::default(),
             told_cancelled: BTreeSet::new(),
             listed: false,
         }
@@ -154,19 +145,10 @@ impl<'a> Judge<'a> {
         }
         self.known.clear();
         self.recent.clear();
-        self.initialized.clear();
-        self.initializing = None;
-        self.session = None;
+        self.sessions = Sessions::default();
         self.listed = false;
         self.generation += 1;
         any
-    }
-
-    /// The handshake is done: the session is the one that the server gave last.
-    pub(crate) fn on_ready(&mut self, session: Option<String>) {
-        let (right, given) = (session == self.offered, self.offered.clone());
-        self.expect(right, || format!("the session is {given:?}, and not {session:?}"));
-        self.session = self.offered.clone();
     }
 
     /// Something came out of the client.
@@ -198,6 +180,7 @@ impl<'a> Judge<'a> {
         if let Some(watch) = self.watches.iter().find(|watch| watch.ended.is_none()) {
             self.breaks(format!("call {:?} never ended", watch.plan));
         }
+        self.check_trial();
         let (closing, closed) = (self.closing, self.closed);
         self.expect(closed || !closing, || "close never ended".to_string());
     }

@@ -134,7 +134,8 @@ impl Judge<'_> {
         let sent = !seen.posts.is_empty();
         let truthful = match reason {
             Reason::DeadlineExceeded => now == due,
-            Reason::StreamLost => !matches!(place, Place::Cursor(_)) || seen.posts.len() > 1,
+            // What came when the stream was given up, and not what its handlers did since.
+            Reason::StreamLost => !matches!(place, Place::Cursor(_)) || seen.posts.len() > 1 || seen.parted,
             Reason::Cancelled => seen.cancelled,
             Reason::Closed => self.closing,
             Reason::Gap => seen.gaps > 0,

@@ -1,0 +1,179 @@
+//! Sessions: one at a time, replaced only for a reason, and tried only where their pings fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall::proto::{Method, ResponseHead};
+
+use super::{Judge, SECOND};
+use crate::sim::agenda::Time;
+use crate::sim::network::{Delivery, Link, LinkId, Network};
+use crate::sim::shares::Happened;
+
+/// So many pings in a row fail before a handshake is tried, and one more before its session is adopted.
+const PINGS_TO_TRY: u32 = 2;
+
+#[derive(Default)]
+pub(super) struct Sessions {
+    /// The session that the client uses.
+    pub(super) used: Option<String>,
+    /// The session that the server gave last.
+    offered: Option<String>,
+    /// Sessions that a server refused.
+    refused: BTreeSet<String>,
+    /// How many pings in a row failed in a session.
+    failed_pings: BTreeMap<String, u32>,
+    /// The statuses of pings whose answer is not whole.
+    pings: BTreeMap<LinkId, u16>,
+    initializing: Option<LinkId>,
+    initialized: Vec<Time>,
+    replaced: Vec<Time>,
+    trial: Option<Trial>,
+    tried: Option<Time>,
+}
+
+/// A handshake beside the session in use.
+struct Trial {
+    /// The session that it brought.
+    id: Option<String>,
+    /// A ping came back there.
+    pinged: bool,
+}
+
+impl Sessions {
+    /// The session that is only tried.
+    pub(super) fn tried(&self) -> Option<&str> {
+        self.trial.as_ref()?.id.as_deref()
+    }
+}
+
+fn session(link: &Link) -> Option<&String> {
+    let mut headers = link.request.headers.iter();
+    headers.find(|(known, _)| *known == "mcp-session-id").map(|(_, id)| id)
+}
+
+fn is_ping(link: &Link) -> bool {
+    link.request.body.as_deref().is_some_and(|body| body.contains("\"method\":\"ping\""))
+}
+
+/// Whether the session took a request: a resume is taken where a stream opens.
+fn accepts(link: &Link, head: &ResponseHead) -> bool {
+    let is_stream = head.content_type.as_deref() == Some("text/event-stream");
+    (200..300).contains(&head.status) && (link.request.method != Method::Get || is_stream)
+}
+
+impl Judge<'_> {
+    /// One handshake at a time. Where a session is in use, it is a trial.
+    pub(super) fn on_initialize(&mut self, now: Time, id: LinkId, network: &Network) {
+        let pending = self.sessions.initializing.is_some_and(|link| network.links[link].is_open());
+        self.expect(!pending, || "one handshake at a time".to_string());
+        self.sessions.initializing = Some(id);
+        self.sessions.initialized.push(now);
+        let minute = self.sessions.initialized.iter().filter(|at| **at + 60 * SECOND > now).count();
+        // Three replacements, a trial, and the first handshake of all.
+        self.expect(minute <= 5, || format!("{minute} handshakes in a minute"));
+        let Some(session) = self.sessions.used.clone() else { return };
+        self.happened(Happened::Tried);
+        let failed = self.failed_pings(&session);
+        self.expect(failed >= PINGS_TO_TRY && !self.schedule.client.fail_lost, || {
+            format!("a handshake is tried beside session {session}, where {failed} pings failed")
+        });
+        let before = self.sessions.tried.replace(now);
+        let spaced = before.is_none_or(|before| before + 60 * SECOND <= now);
+        self.expect(spaced, || "two trials in a minute".to_string());
+        self.sessions.trial = Some(Trial { id: None, pinged: false });
+    }
+
+    fn failed_pings(&self, session: &str) -> u32 {
+        self.sessions.failed_pings.get(session).copied().unwrap_or_default()
+    }
+
+    /// A session is replaced: it was refused, or its pings failed while the server was well.
+    pub(super) fn on_replaced(&mut self, now: Time) {
+        self.happened(Happened::Replaced);
+        self.sessions.replaced.push(now);
+        let minute = self.sessions.replaced.iter().filter(|at| **at + 60 * SECOND > now).count();
+        self.expect(minute <= 3, || format!("{minute} sessions replaced in a minute"));
+        self.listed = false;
+        // What a server asked of the old session's streams does not bind the new one.
+        for watch in &mut self.watches {
+            (watch.parted, watch.floor) = (true, None);
+        }
+        let trial = self.sessions.trial.take();
+        let Some(session) = self.sessions.used.take() else { return };
+        let refused = self.sessions.refused.contains(&session);
+        let failed = self.failed_pings(&session);
+        if trial.is_some() {
+            self.happened(Happened::Adopted);
+        }
+        let tried = trial.is_some_and(|trial| trial.pinged) && failed > PINGS_TO_TRY;
+        self.expect(refused || tried, || {
+            format!("session {session} is replaced, where {failed} pings failed, and nobody refused it")
+        });
+    }
+
+    pub(super) fn on_given_back(&mut self) {
+        self.sessions.trial = None;
+        self.happened(Happened::GivenBack);
+    }
+
+    /// What was begun beside a session that lives is given back.
+    pub(super) fn check_trial(&mut self) {
+        let kept = self.sessions.tried().map(str::to_string);
+        self.expect(kept.is_none(), || format!("session {kept:?} was tried, and is kept"));
+    }
+
+    /// The handshake is done: the session is the one that the server gave last.
+    pub(crate) fn on_ready(&mut self, session: Option<String>) {
+        let given = self.sessions.offered.clone();
+        self.expect(session == given, || format!("the session is {given:?}, and not {session:?}"));
+        self.sessions.used = given;
+    }
+
+    /// What comes says something of the session.
+    pub(super) fn note_session(&mut self, id: LinkId, link: &Link, delivery: &Delivery) {
+        let sessions = &mut self.sessions;
+        if let (true, Delivery::Head(head)) = (sessions.initializing == Some(id), delivery) {
+            if head.status == 200 {
+                sessions.offered.clone_from(&head.session_id);
+                if let Some(trial) = &mut sessions.trial {
+                    trial.id.clone_from(&head.session_id);
+                }
+            }
+        }
+        let Some(session) = session(link) else { return };
+        let failed = sessions.failed_pings.entry(session.clone()).or_default();
+        match delivery {
+            Delivery::Head(head) => {
+                if matches!(head.status, 400 | 401 | 404 | 410) {
+                    sessions.refused.insert(session.clone());
+                }
+                if is_ping(link) {
+                    sessions.pings.insert(id, head.status);
+                } else if accepts(link, head) {
+                    *failed = 0;
+                }
+            }
+            Delivery::End | Delivery::Failed(_) => match sessions.pings.remove(&id) {
+                None | Some(409 | 429 | 503) => {}
+                Some(200) if matches!(delivery, Delivery::Failed(_)) => {}
+                Some(200) => {
+                    *failed = 0;
+                    if let Some(trial) = sessions.trial.as_mut().filter(|t| t.id.as_ref() == Some(session)) {
+                        trial.pinged = true;
+                    }
+                }
+                Some(_) => *failed += 1,
+            },
+            Delivery::Bytes(_) => {}
+        }
+    }
+
+    /// The client waits for a ping no longer.
+    pub(super) fn note_hung_ping(&mut self, id: LinkId, link: &Link) {
+        let Some(session) = session(link).filter(|_| is_ping(link)) else { return };
+        if !link.ended {
+            self.sessions.pings.remove(&id);
+            *self.sessions.failed_pings.entry(session.clone()).or_default() += 1;
+        }
+    }
+}
