@@ -1,9 +1,10 @@
 // main.mjs [landfall|official] [--record]: the table of the conformance suite, scenario by scenario; exit 0 only if no
 // scenario does worse than with the official transport. `--record` makes what it does the new baseline.
 import { writeFile } from "node:fs/promises";
+import { node22 } from "../../www/build/node24.mjs";
 import { SUBJECT } from "../migration/transports.mjs";
 import { BASELINE, table, verdicts } from "./judge.mjs";
-import { RUNS, runScenarios, suiteNode } from "./suite.mjs";
+import { RUNS, runScenarios } from "./suite.mjs";
 
 const transport = process.argv.slice(2).find((argument) => !argument.startsWith("--")) ?? SUBJECT;
 const record = process.argv.includes("--record");
@@ -19,7 +20,7 @@ function asText(baseline) {
 }
 
 async function main() {
-  if (!suiteNode()) throw new Error("the conformance suite needs Node 22 or newer");
+  if (!node22()) throw new Error("the conformance suite needs Node 22 or newer");
   let ok = true;
   for (const run of RUNS) {
     const rows = await runScenarios(run, transport);

@@ -1,10 +1,10 @@
 // Runs the official conformance suite against client.mjs, and reads what it wrote.
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { node22 } from "../../www/build/node24.mjs";
 
 export const FINISHED = "all went as it should";
 
@@ -24,14 +24,6 @@ const SUITE = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 /** All clients of a run start at once: on a small machine each of them takes long. */
 const CLIENT_TIMEOUT_MS = 90_000;
 
-/** The suite needs Node 22; the client under test runs on the Node that this runs on. */
-export function suiteNode() {
-  const [major] = process.versions.node.split(".");
-  if (Number(major) >= 22) return process.execPath;
-  const installed = join(ROOT, `node_modules/node24-${process.platform}-${process.arch}/bin/node`);
-  return existsSync(installed) ? installed : undefined;
-}
-
 /**
  * A row per scenario: `{ scenario, passed, problems }`, with the names of the checks it passed. The runs' timing suffers when many clients share few cores, so
  * a scenario with problems has a second chance, alone.
@@ -50,7 +42,8 @@ async function invoke(options, transport) {
   const output = await mkdtemp(join(tmpdir(), "conformance-"));
   try {
     await run(
-      suiteNode(),
+      // The client under test runs on the Node that this runs on.
+      node22(),
       [
         SUITE,
         "client",

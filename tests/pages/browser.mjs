@@ -16,6 +16,12 @@ const ARGS = [
   "--disable-sync",
 ];
 
+/** Where it is, if anywhere. */
+export const CHROMIUM = (process.env.PATH ?? "")
+  .split(delimiter)
+  .map((folder) => join(folder, "chromium"))
+  .find((path) => existsSync(path));
+
 /** The fault server, the site and the browser of a test file, from its first test to its last. */
 export function workshop() {
   const shop = {};
@@ -38,11 +44,10 @@ export function workshop() {
   return shop;
 }
 
-function launch() {
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  const executablePath = folders.map((folder) => join(folder, "chromium")).find((path) => existsSync(path));
-  if (executablePath === undefined) throw new Error("chromium is not on the PATH");
-  return chromium.launch({ executablePath, args: ARGS });
+/** Starts Chromium. */
+export function launch() {
+  if (CHROMIUM === undefined) throw new Error("chromium is not on the PATH");
+  return chromium.launch({ executablePath: CHROMIUM, args: ARGS });
 }
 
 /** Runs in the page before anything else: `instances` lists every WebAssembly.Instance that is made there. */

@@ -1,8 +1,8 @@
 // What `make test` runs, in this order; `make check` runs those that say `quick`.
 import { existsSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { suiteNode } from "../../tests/conformance/suite.mjs";
 import { cargoCounts, checkCounts, fuzzCounts, nodeCounts } from "./counts.mjs";
+import { node22 } from "./node24.mjs";
 
 const WASM = ["--target", "wasm32-unknown-unknown"];
 const DENY = ["--", "-D", "warnings"];
@@ -14,9 +14,9 @@ const cargo = (name, args, more) => ({
   count: cargoCounts,
   ...more,
 });
-const node = (name, folder, more) => ({
+const node = (name, folder, { flags = [], ...more } = {}) => ({
   name,
-  command: ["node", "--test", "--test-reporter=spec", ...testFiles(folder)],
+  command: ["node", "--test", "--test-reporter=spec", ...flags, ...testFiles(folder)],
   count: nodeCounts,
   ...more,
 });
@@ -63,8 +63,10 @@ export function suites() {
     node("fault server", "tests/server", { quick: true }),
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
     node("fault matrix", "tests/matrix"),
-    node("conformance", "tests/conformance", { skip: suiteNode() ? undefined : "no Node 22" }),
-    node("package", "tests/packaging"),
+    node("drop-in", "tests/drop-in"),
+    node("conformance", "tests/conformance", { skip: node22() ? undefined : "no Node 22" }),
+    // Each file waits for other programs most of the time.
+    node("packaging", "tests/packaging", { flags: ["--test-concurrency=3"] }),
     node("pages", "tests/pages", { skip: onPath("chromium") ? undefined : "no chromium" }),
     fuzz(),
   ];

@@ -1,0 +1,5 @@
+import { connect, initializeWasm } from "landfall/slim";
+import { show } from "./show.mjs";
+
+void initializeWasm(fetch("landfall.wasm"));
+void show(connect);

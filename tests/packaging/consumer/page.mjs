@@ -1,0 +1,4 @@
+import { connect } from "landfall";
+import { show } from "./show.mjs";
+
+void show(connect);

@@ -1,0 +1,5 @@
+const { readFileSync } = require("node:fs");
+const { connect, initializeWasm } = require("landfall/slim");
+const { run } = require("./run.mjs");
+
+void initializeWasm(readFileSync(require.resolve("landfall/landfall.wasm"))).then(() => run(connect));

@@ -1,0 +1,4 @@
+const { connect } = require("landfall");
+const { run } = require("./run.mjs");
+
+void run(connect);

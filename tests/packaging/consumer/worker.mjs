@@ -1,0 +1,4 @@
+import { connect } from "landfall";
+import { respond } from "./respond.mjs";
+
+export default { fetch: (request) => respond(connect, request) };
