@@ -1,11 +1,9 @@
 // A caller who gives up: the server is told once, in the way of its era, and nothing more is asked for that call.
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cases } from "./cases.mjs";
 import { clients } from "./clients/all.mjs";
-import { serveEra } from "./server.mjs";
-import { createTransport, isOfficial, ours } from "./transports.mjs";
+import { isOfficial, ours } from "./transports.mjs";
 import { until } from "./until.mjs";
 
 /** Longer than the first waits of a backoff, and than the time to a probe. */
@@ -14,28 +12,24 @@ const QUIET_MS = 1_500;
 const legacy = clients.filter(({ era }) => era === "legacy");
 const modern = clients.filter(({ era }) => era === "modern");
 
-/** One call of one client to a server of its own, and what its own errors and the process's were. */
-async function stage(client, options = {}) {
-  const server = await serveEra(client.era);
+/** A session of a client with a server of its own, and what went wrong in it and in the process. */
+async function begin(client, stage) {
+  const server = await stage.serve(client.era);
   const errors = [];
-  const unhandled = (error) => errors.push(error);
-  process.on("unhandledRejection", unhandled);
   const onerror = (error) => errors.push(error);
-  const session = await client.open(createTransport(client, server.url, options), { onerror });
+  process.on("unhandledRejection", onerror);
+  stage.keep({ close: async () => void process.off("unhandledRejection", onerror) });
+  const session = await stage.open(client, server, {}, { onerror });
+  // A refused probe is an error that the client has dealt with.
+  errors.length = 0;
   const { log } = server;
   return {
-    server,
     session,
     log,
     errors,
     posted: (key) => log.find((entry) => entry.rpc === "tools/call" && entry.key === key),
     cancels: () => log.filter(({ rpc }) => rpc === "notifications/cancelled"),
     since: (at) => log.filter((entry) => entry.at > at && entry.rpc !== "notifications/cancelled"),
-    async close() {
-      await session.close();
-      await server.close();
-      process.off("unhandledRejection", unhandled);
-    },
   };
 }
 
@@ -51,8 +45,8 @@ const aborted = cases();
 // The AI SDK aborts, and leaves it to its transport to tell the server.
 const told = ({ hasTimer }) => (hasTimer ? {} : ours);
 
-aborted.it("an aborted call is cancelled at the server, once", told, async (client) => {
-  const stand = await stage(client);
+aborted.it("an aborted call is cancelled at the server, once", told, async (client, stage) => {
+  const stand = await begin(client, stage);
   const controller = new AbortController();
   const call = stand.session.call("scripted", { key: "live", steps: live }, { signal: controller.signal });
   await until(() => stand.posted("live")?.bytes > 0);
@@ -65,11 +59,10 @@ aborted.it("an aborted call is cancelled at the server, once", told, async (clie
     stand.cancels().map(({ cancels }) => cancels),
     [id],
   );
-  await stand.close();
 });
 
-aborted.it("an aborted call is not recovered any more", ours, async (client) => {
-  const stand = await stage(client);
+aborted.it("an aborted call is not recovered any more", ours, async (client, stage) => {
+  const stand = await begin(client, stage);
   const controller = new AbortController();
   const call = stand.session.call("scripted", { key: "lost", steps: lost }, { signal: controller.signal });
   await until(() => stand.log.some(({ method, status }) => method === "GET" && status === 503));
@@ -79,11 +72,10 @@ aborted.it("an aborted call is not recovered any more", ours, async (client) => 
   await sleep(QUIET_MS);
   assert.deepEqual(stand.since(at), []);
   assert.equal(stand.cancels().length, 1);
-  await stand.close();
 });
 
-aborted.it("an answer that comes too late is nobody's business", ours, async (client) => {
-  const stand = await stage(client);
+aborted.it("an answer that comes too late is nobody's business", ours, async (client, stage) => {
+  const stand = await begin(client, stage);
   const controller = new AbortController();
   const steps = [{ ignoreCancel: true }, { message: "working" }, { wait: 400 }];
   await until(() => stand.log.some(({ method }) => method === "GET"));
@@ -99,87 +91,86 @@ aborted.it("an answer that comes too late is nobody's business", ours, async (cl
   assert.deepEqual(stand.errors, []);
   const next = await stand.session.call("scripted", { key: "next", steps: [] });
   assert.equal(next.structuredContent.key, "next");
-  await stand.close();
 });
 
-aborted.it("an answer to nobody is nobody's business", ours, async (client) => {
-  const stand = await stage(client);
+aborted.it("an answer to nobody is nobody's business", ours, async (client, stage) => {
+  const stand = await begin(client, stage);
   const stray = { jsonrpc: "2.0", id: 424_242, result: {} };
   const steps = [{ raw: `data: ${JSON.stringify(stray)}\n\n` }, { wait: 50 }];
   await stand.session.call("scripted", { key: "stray", steps });
   assert.deepEqual(stand.errors, []);
-  await stand.close();
 });
-aborted.runFor(legacy);
+aborted.runFor(legacy, "the legacy era");
 
-for (const client of legacy.filter(({ hasTimer }) => hasTimer)) {
-  describe(`${client.name}, its own timer`, { concurrency: true }, () => {
-    test(
-      "a call that it gives up is cancelled at the server, once, and not recovered any more",
-      ours,
-      async () => {
-        const stand = await stage(client);
-        const call = stand.session.call("scripted", { key: "lost", steps: lost }, { timeout: 700 });
-        await assert.rejects(call, /timed out/);
-        const at = Date.now();
-        await sleep(QUIET_MS);
-        assert.deepEqual(stand.since(at), []);
-        assert.deepEqual(
-          stand.cancels().map(({ cancels }) => cancels),
-          [stand.posted("lost").id],
-        );
-        await stand.close();
-      },
+const timed = cases();
+
+timed.it(
+  "a call that it gives up is cancelled at the server, once, and not recovered any more",
+  ours,
+  async (client, stage) => {
+    const stand = await begin(client, stage);
+    const call = stand.session.call("scripted", { key: "lost", steps: lost }, { timeout: 700 });
+    await assert.rejects(call, /timed out/);
+    const at = Date.now();
+    await sleep(QUIET_MS);
+    assert.deepEqual(stand.since(at), []);
+    assert.deepEqual(
+      stand.cancels().map(({ cancels }) => cancels),
+      [stand.posted("lost").id],
     );
+  },
+);
 
-    test("a call that was sent again under an id of ours is cancelled under that one", ours, async () => {
-      const stand = await stage(client);
-      await stand.session.list();
-      const controller = new AbortController();
-      const post = { cutBeforeHeaders: "rst", times: 1, execute: true };
-      const args = { key: "again", steps: live, post };
-      const call = stand.session.call("scripted_read", args, { signal: controller.signal });
-      await until(() => stand.log.filter(({ key, bytes }) => key === "again" && bytes > 0).length === 1);
-      controller.abort(new Error("enough"));
-      await assert.rejects(call);
-      const ids = stand.log.filter(({ rpc }) => rpc === "tools/call").map(({ id }) => id);
-      assert.equal(new Set(ids).size, 2);
-      await until(() => stand.cancels().some(({ cancels }) => cancels === ids[1]));
-      await stand.close();
-    });
-  });
-}
+timed.it(
+  "a call that was sent again under an id of ours is cancelled under that one",
+  ours,
+  async (client, stage) => {
+    const stand = await begin(client, stage);
+    await stand.session.list();
+    const controller = new AbortController();
+    const post = { cutBeforeHeaders: "rst", times: 1, execute: true };
+    const args = { key: "again", steps: live, post };
+    const call = stand.session.call("scripted_read", args, { signal: controller.signal });
+    await until(() => stand.log.filter(({ key, bytes }) => key === "again" && bytes > 0).length === 1);
+    controller.abort(new Error("enough"));
+    await assert.rejects(call);
+    const ids = stand.log.filter(({ rpc }) => rpc === "tools/call").map(({ id }) => id);
+    assert.equal(new Set(ids).size, 2);
+    await until(() => stand.cancels().some(({ cancels }) => cancels === ids[1]));
+  },
+);
+timed.runFor(
+  legacy.filter(({ hasTimer }) => hasTimer),
+  "clients with a timer",
+);
 
-for (const client of modern) {
-  describe(client.name, { concurrency: true }, () => {
-    test("an aborted call's body is closed, and nothing is posted", async () => {
-      const stand = await stage(client);
-      const controller = new AbortController();
-      const args = { key: "live", steps: live };
-      const call = stand.session.call("scripted", args, { signal: controller.signal });
-      await until(() => stand.posted("live")?.bytes > 0);
-      stand.errors.length = 0;
-      controller.abort(new Error("enough"));
-      await assert.rejects(call);
-      const at = Date.now();
-      await until(() => stand.posted("live").closedBy === "client");
-      await sleep(QUIET_MS);
-      assert.deepEqual([...stand.since(at), ...stand.cancels().filter((entry) => entry.at > at)], []);
-      assert.deepEqual(stand.errors, []);
-      await stand.close();
-    });
+const closed = cases();
 
-    test("a call that waits for its headers is given up as well", async () => {
-      const stand = await stage(client);
-      const controller = new AbortController();
-      const args = { key: "hung", steps: live, post: { hang: true } };
-      const call = stand.session.call("scripted", args, { signal: controller.signal });
-      await until(() => stand.posted("hung"));
-      controller.abort(new Error("enough"));
-      await assert.rejects(call);
-      await until(() => stand.posted("hung").closedBy === "client");
-      if (!isOfficial) assert.deepEqual(stand.errors, []);
-      await stand.close();
-    });
-  });
-}
+closed.it("an aborted call's body is closed, and nothing is posted", async (client, stage) => {
+  const stand = await begin(client, stage);
+  const controller = new AbortController();
+  const args = { key: "live", steps: live };
+  const call = stand.session.call("scripted", args, { signal: controller.signal });
+  await until(() => stand.posted("live")?.bytes > 0);
+  stand.errors.length = 0;
+  controller.abort(new Error("enough"));
+  await assert.rejects(call);
+  const at = Date.now();
+  await until(() => stand.posted("live").closedBy === "client");
+  await sleep(QUIET_MS);
+  assert.deepEqual([...stand.since(at), ...stand.cancels().filter((entry) => entry.at > at)], []);
+  assert.deepEqual(stand.errors, []);
+});
+
+closed.it("a call that waits for its headers is given up as well", async (client, stage) => {
+  const stand = await begin(client, stage);
+  const controller = new AbortController();
+  const args = { key: "hung", steps: live, post: { hang: true } };
+  const call = stand.session.call("scripted", args, { signal: controller.signal });
+  await until(() => stand.posted("hung"));
+  controller.abort(new Error("enough"));
+  await assert.rejects(call);
+  await until(() => stand.posted("hung").closedBy === "client");
+  if (!isOfficial) assert.deepEqual(stand.errors, []);
+});
+closed.runFor(modern, "the modern era");

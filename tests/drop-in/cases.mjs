@@ -1,22 +1,26 @@
 import { describe, test } from "node:test";
+import { Stage } from "./stage.mjs";
 
 /**
- * Tests that several subjects have to pass, the tests of one side by side. `it(name, run)` or `it(name, options, run)`,
- * where options may be a function of the subject; `runFor(subjects)` once all are there.
+ * Tests that several subjects have to pass, all side by side. `it(name, run)` or `it(name, options, run)`,
+ * where options may be a function of the subject, and `run` gets subject and stage; `runFor(subjects)` once all are
+ * there.
  */
 export function cases() {
   const list = [];
+  const all = (subject) => {
+    for (const { name, run, options } of list) {
+      test(name, typeof options === "function" ? options(subject) : options, (t) =>
+        run(subject, new Stage(t)),
+      );
+    }
+  };
   return {
     it: (name, ...rest) => list.push({ name, run: rest.at(-1), options: rest.length > 1 ? rest[0] : {} }),
-    runFor(subjects) {
-      for (const subject of subjects) {
-        describe(subject.name, { concurrency: true }, () => {
-          for (const { name, run, options } of list) {
-            const given = typeof options === "function" ? options(subject) : options;
-            test(name, given, () => run(subject));
-          }
-        });
-      }
+    runFor(subjects, title = "for each") {
+      describe(title, { concurrency: true }, () => {
+        for (const subject of subjects) describe(subject.name, { concurrency: true }, () => all(subject));
+      });
     },
   };
 }

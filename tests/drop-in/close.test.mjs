@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { describe, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { cases } from "./cases.mjs";
 import { clients, sdkV1 } from "./clients/all.mjs";
-import { serveEra } from "./server.mjs";
+import { Stage } from "./stage.mjs";
 import { serveStub } from "./stub.mjs";
 import { createTransport, ours } from "./transports.mjs";
 import { until } from "./until.mjs";
@@ -32,86 +33,86 @@ function count(transport, name) {
 }
 
 const closers = {
-  "the client's close": ({ session }) => session.close(),
+  "the client's close": (session) => session.close(),
   "the transport's close": ({ transport }) => transport.close(),
 };
 
-for (const client of clients) {
-  const isLegacy = client.era === "legacy";
-  describe(client.name, { ...ours, concurrency: true }, () => {
-    for (const [name, close] of Object.entries(closers)) {
-      test(`${name} settles every call, ends the session once and is quiet from then on`, async () => {
-        const server = await serveEra(client.era);
-        const errors = [];
-        const transport = createTransport(client, server.url);
-        const session = await client.open(transport, { onerror: (error) => errors.push(error) });
-        const { sessionId } = transport;
-        const calls = [session.call("scripted", { key: "live", steps: live })];
-        await until(() => server.log.some((entry) => entry.key === "live" && entry.bytes > 0));
-        if (isLegacy) {
-          calls.push(session.call("scripted", { key: "lost", steps: lost }));
-          await until(() => server.log.some(({ method, status }) => method === "GET" && status === 503));
-        }
-        const closes = count(transport, "onclose");
-        const messages = count(transport, "onmessage");
-        errors.length = 0;
-        const settled = Promise.all(
-          calls.map((call) => assert.rejects(call, { name: "ToolCallFailedError", reason: "closed" })),
-        );
-        await Promise.all([close({ session, transport }), settled]);
-        const at = Date.now();
-        await transport.close();
-        await session.close();
-        await sleep(QUIET_MS);
-        assert.equal(closes.length, 1);
-        assert.deepEqual(messages, []);
-        assert.deepEqual(errors, []);
-        assert.deepEqual(
-          server.log.filter((entry) => entry.at > at),
-          [],
-        );
-        const deletes = server.log.filter(({ method }) => method === "DELETE");
-        assert.deepEqual(
-          deletes.map((entry) => entry.session),
-          isLegacy ? [sessionId] : [],
-        );
-        assert.ok(server.log.every(({ closedAt, rpc }) => closedAt !== undefined || rpc === undefined));
-        await server.close();
-      });
-    }
-
-    test("during a handshake that hangs, it ends that too", async () => {
-      const stub = await serveStub(() => "hang");
-      const transport = createTransport(client, stub.url);
-      const opening = client.open(transport);
-      await until(() => stub.requests.length > 0);
+const { it, runFor } = cases();
+for (const [name, close] of Object.entries(closers)) {
+  it(
+    `${name} settles every call, ends the session once and is quiet from then on`,
+    ours,
+    async (client, stage) => {
+      const isLegacy = client.era === "legacy";
+      const server = await stage.serve(client.era);
+      const errors = [];
+      const onerror = (error) => errors.push(error);
+      const session = await stage.open(client, server, {}, { onerror });
+      const { transport } = session;
+      const { sessionId } = transport;
+      const calls = [session.call("scripted", { key: "live", steps: live })];
+      await until(() => server.log.some((entry) => entry.key === "live" && entry.bytes > 0));
+      if (isLegacy) {
+        calls.push(session.call("scripted", { key: "lost", steps: lost }));
+        await until(() => server.log.some(({ method, status }) => method === "GET" && status === 503));
+      }
       const closes = count(transport, "onclose");
-      const rejected = assert.rejects(opening);
+      const messages = count(transport, "onmessage");
+      errors.length = 0;
+      const settled = Promise.all(
+        calls.map((call) => assert.rejects(call, { name: "ToolCallFailedError", reason: "closed" })),
+      );
+      await Promise.all([close(session), settled]);
+      const at = Date.now();
       await transport.close();
-      await rejected;
-      const { length } = stub.requests;
+      await session.close();
       await sleep(QUIET_MS);
-      assert.equal(stub.requests.length, length);
       assert.equal(closes.length, 1);
-      await stub.close();
-    });
-  });
+      assert.deepEqual(messages, []);
+      assert.deepEqual(errors, []);
+      assert.deepEqual(
+        server.log.filter((entry) => entry.at > at),
+        [],
+      );
+      const deletes = server.log.filter(({ method }) => method === "DELETE");
+      assert.deepEqual(
+        deletes.map((entry) => entry.session),
+        isLegacy ? [sessionId] : [],
+      );
+      assert.ok(server.log.every(({ closedAt, rpc }) => closedAt !== undefined || rpc === undefined));
+    },
+  );
 }
 
-test("`terminateSessionOnClose: false` leaves the session to the server", ours, async () => {
-  const server = await serveEra("legacy");
-  const options = { terminateSessionOnClose: false };
-  const session = await sdkV1.open(createTransport(sdkV1, server.url, options));
+it("during a handshake that hangs, it ends that too", ours, async (client, stage) => {
+  const stub = stage.keep(await serveStub(() => "hang"));
+  const transport = createTransport(client, stub.url);
+  const opening = client.open(transport);
+  await until(() => stub.requests.length > 0);
+  const closes = count(transport, "onclose");
+  const rejected = assert.rejects(opening);
+  await transport.close();
+  await rejected;
+  const { length } = stub.requests;
+  await sleep(QUIET_MS);
+  assert.equal(stub.requests.length, length);
+  assert.equal(closes.length, 1);
+});
+runFor(clients);
+
+test("`terminateSessionOnClose: false` leaves the session to the server", ours, async (t) => {
+  const stage = new Stage(t);
+  const server = await stage.serve("legacy");
+  const session = await stage.open(sdkV1, server, { terminateSessionOnClose: false });
   await session.close();
   assert.equal(
     server.log.some(({ method }) => method === "DELETE"),
     false,
   );
-  await server.close();
 });
 
-test("a process in which all is closed ends by itself", ours, async () => {
-  const server = await serveEra("legacy");
+test("a process in which all is closed ends by itself", ours, async (t) => {
+  const server = await new Stage(t).serve("legacy");
   const script = fileURLToPath(new URL("close.process.mjs", import.meta.url));
   const child = spawn(process.execPath, [script, server.url.href], { stdio: ["ignore", "pipe", "inherit"] });
   const chunks = [];
@@ -122,5 +123,4 @@ test("a process in which all is closed ends by itself", ours, async () => {
   assert.equal(code, 0);
   const closedAt = Number(Buffer.concat(chunks).toString("utf8"));
   assert.ok(Date.now() - closedAt < 5_000);
-  await server.close();
 });

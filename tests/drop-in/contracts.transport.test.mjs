@@ -21,8 +21,8 @@ const withFaults = (faults) => `${server.url}?faults=${encodeURIComponent(JSON.s
 
 const { it, runFor } = cases();
 
-it("its start can be replaced, and it is not taken for a child process", async ({ create }) => {
-  const transport = create(server.url);
+it("its start can be replaced, and it is not taken for a child process", async ({ create }, stage) => {
+  const transport = stage.keep(create(server.url));
   let starts = 0;
   const own = transport.start;
   transport.start = async () => {
@@ -33,11 +33,11 @@ it("its start can be replaced, and it is not taken for a child process", async (
   assert.equal(starts, 1);
   assert.ok(Object.isExtensible(transport));
   assert.equal("stderr" in transport && "pid" in transport, false);
-  await (await openRaw(transport)).transport.close();
+  await openRaw(transport);
 });
 
-it("it says what the SDKs ask for", ours, async ({ create }) => {
-  const transport = create(server.url);
+it("it says what the SDKs ask for", ours, async ({ create }, stage) => {
+  const transport = stage.keep(create(server.url));
   assert.equal(transport.hasPerRequestStream, true);
   assert.equal(transport.supportsProtocolVersionDiscovery, true);
   assert.equal(transport.waitsForProtocolVersionDiscovery, true);
@@ -45,11 +45,10 @@ it("it says what the SDKs ask for", ours, async ({ create }) => {
   assert.equal(transport.sessionId, undefined);
   assert.equal(transport.protocolVersion, undefined);
   transport.setSupportedProtocolVersions?.(["2025-11-25"]);
-  await transport.close();
 });
 
-it("the callbacks of the moment are called, not those of the start", async ({ create, name }) => {
-  const { transport, received } = await openRaw(create(server.url));
+it("the callbacks of the moment are called, not those of the start", async ({ create, name }, stage) => {
+  const { transport, received } = await openRaw(stage.keep(create(server.url)));
   const later = [];
   const steps = [{ message: "one" }, { wait: 300 }, { message: "two" }];
   const sending = transport.send(callOf(1, `callbacks ${name}`, steps));
@@ -61,11 +60,10 @@ it("the callbacks of the moment are called, not those of the start", async ({ cr
   transport.onmessage = undefined;
   await transport.send(callOf(2, `nobody ${name}`, [{ message: "three" }]));
   assert.equal(later.length, 2);
-  await transport.close();
 });
 
-it("a callback that throws harms no other message", async ({ create, name }) => {
-  const { transport } = await openRaw(create(server.url));
+it("a callback that throws harms no other message", async ({ create, name }, stage) => {
+  const { transport } = await openRaw(stage.keep(create(server.url)));
   const received = [];
   transport.onmessage = (message) => {
     received.push(message);
@@ -77,20 +75,20 @@ it("a callback that throws harms no other message", async ({ create, name }) => 
   if (isOfficial) transport.onerror = () => {};
   await transport.send(callOf(1, `throws ${name}`, [{ message: "one" }, { message: "two" }]));
   await until(() => received.length === 3);
-  await transport.close();
 });
 
-it("the version that was set is in the header of what follows", async ({ create, name }) => {
-  const { transport } = await openRaw(create(server.url));
+it("the version that was set is in the header of what follows", async ({ create, name }, stage) => {
+  const { transport } = await openRaw(stage.keep(create(server.url)));
   await transport.send(callOf(1, `version ${name}`, []));
   assert.equal(postOf(`version ${name}`).protocolVersion, "2025-11-25");
   assert.equal(transport.protocolVersion, "2025-11-25");
-  await transport.close();
 });
 
-it("terminateSession sends a DELETE and forgets the session; a 405 is no error", async ({ create }) => {
+it("terminateSession sends a DELETE and forgets the session; a 405 is no error", async ({
+  create,
+}, stage) => {
   for (const url of [server.url, withFaults({ DELETE: { status: 405 } })]) {
-    const { transport, errors } = await openRaw(create(url));
+    const { transport, errors } = await openRaw(stage.keep(create(url)));
     const { sessionId } = transport;
     assert.match(sessionId, /^[!-~]+$/);
     await transport.terminateSession();
@@ -105,25 +103,32 @@ it("terminateSession sends a DELETE and forgets the session; a 405 is no error",
   }
 });
 
-it("the standing stream is opened after `initialized`, and a 405 to it is no error", async ({ create }) => {
-  const open = await openRaw(create(server.url));
+it("the standing stream is opened after `initialized`, and a 405 to it is no error", async ({
+  create,
+}, stage) => {
+  const open = await openRaw(stage.keep(create(server.url)));
   const { sessionId } = open.transport;
   await until(() => server.log.some(({ method, session }) => method === "GET" && session === sessionId));
-  const none = await openRaw(create(withFaults({ GET: { status: 405 } })));
+  const none = await openRaw(stage.keep(create(withFaults({ GET: { status: 405 } }))));
   await until(() =>
     server.log.some(({ method, session }) => method === "GET" && session === none.transport.sessionId),
   );
   await sleep(200);
   assert.deepEqual([...open.errors, ...none.errors], []);
-  await open.transport.close();
-  await none.transport.close();
 });
 
-it("resumeStream takes up what another client began", async ({ create, name }) => {
+it("resumeStream takes up what another client began", async ({ create, name }, stage) => {
   const plain = await PlainClient.open(server.url);
-  const steps = [{ prime: true }, { message: "a" }, { close: true }, { message: "b" }];
+  const steps = [
+    { prime: true },
+    { message: "a" },
+    { close: true },
+    { awaitResume: true },
+    { message: "b" },
+    { wait: 100 },
+  ];
   const { events } = await readEvents(await plain.script(`resumed ${name}`, steps));
-  const transport = create(server.url, { sessionId: plain.session });
+  const transport = stage.keep(create(server.url, { sessionId: plain.session }));
   const received = [];
   const tokens = [];
   transport.onmessage = (message) => received.push(message);
@@ -132,14 +137,15 @@ it("resumeStream takes up what another client began", async ({ create, name }) =
   await transport.resumeStream(events.at(-1).id, { onresumptiontoken: (token) => tokens.push(token) });
   await until(() => received.some(({ params }) => params?.data === "b"));
   assert.ok(tokens.length > 0);
-  const resume = server.log.findLast(({ lastEventId }) => lastEventId !== undefined);
-  assert.equal(resume.lastEventId, events.at(-1).id);
-  await transport.close();
+  const resume = ({ session, lastEventId }) => session === plain.session && lastEventId === events.at(-1).id;
+  assert.ok(server.log.some(resume));
 });
 
-it("a preset session is kept by close", ours, async ({ create, name }) => {
+it("a preset session is kept by close", ours, async ({ create, name }, stage) => {
   const plain = await PlainClient.open(server.url);
-  const transport = create(server.url, { sessionId: plain.session, protocolVersion: "2025-11-25" });
+  const transport = stage.keep(
+    create(server.url, { sessionId: plain.session, protocolVersion: "2025-11-25" }),
+  );
   await transport.start();
   assert.equal(transport.sessionId, plain.session);
   await transport.send(callOf(7, `preset ${name}`, []));
@@ -151,8 +157,8 @@ it("a preset session is kept by close", ours, async ({ create, name }) => {
   );
 });
 
-it("headers of a request are sent, but no reserved ones", ours, async ({ create }) => {
-  const stub = await serveStub();
+it("headers of a request are sent, but no reserved ones", ours, async ({ create }, stage) => {
+  const stub = stage.keep(await serveStub());
   const reserved = {
     accept: "text/plain",
     authorization: "Bearer evil",
@@ -165,7 +171,7 @@ it("headers of a request are sent, but no reserved ones", ours, async ({ create 
   };
   const authProvider = { token: () => "mine", onUnauthorized() {} };
   const requestInit = { headers: { "mcp-session-id": "evil", "x-always": "yes" } };
-  const { transport } = await openRaw(create(stub.url, { authProvider, requestInit }));
+  const { transport } = await openRaw(stage.keep(create(stub.url, { authProvider, requestInit })));
   await transport.send(callOf(1, "headers", []), {
     headers: { ...reserved, "Mcp-Param-Region": "eu", "x-once": "yes" },
   });
@@ -176,15 +182,20 @@ it("headers of a request are sent, but no reserved ones", ours, async ({ create 
   assert.equal(headers["x-once"], "yes");
   assert.equal(headers["x-always"], "yes");
   assert.equal(headers.authorization, "Bearer mine");
-  await transport.close();
-  await stub.close();
 });
 
-it("an option that nobody knows is refused by its name", ours, ({ create }) => {
-  assert.throws(
-    () => create(server.url, { nonsense: true }),
-    (error) => error instanceof landfall.ConfigError && error.option === "nonsense",
+it("an option that nobody knows is ignored, and the logger told", ours, async ({ create }, stage) => {
+  const warnings = [];
+  const transport = stage.keep(
+    create(server.url, { nonsense: true, logger: { warn: (text) => warnings.push(text) } }),
   );
+  assert.match(warnings.join(), /nonsense/);
+  await openRaw(transport);
+});
+
+it("an option that can't be is refused by its name, before anything is sent", ours, async ({ create }) => {
+  const open = async () => create(server.url, { timeouts: { callMs: 5_000, recoveryMs: 1_000 } }).start();
+  await assert.rejects(open, (error) => error instanceof landfall.ConfigError && error.option === "callMs");
 });
 
 it("the options of the official transports are taken", ({ create }) => {

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { SdkHttpError } from "@modelcontextprotocol/client";
 import { MCPClientError } from "ai-mcp-2";
-import { clients } from "./clients/all.mjs";
+import { clients, sdkV1 } from "./clients/all.mjs";
 import { serveEra } from "./server.mjs";
+import { Stage } from "./stage.mjs";
 import { misleading } from "./texts.mjs";
 import { createTransport, landfall, ours } from "./transports.mjs";
 
@@ -72,20 +73,18 @@ for (const client of clients) {
   });
 }
 
-test("a cause that names a port makes no text name a status", ours, async () => {
-  const client = clients[0];
-  const server = await serveEra(client.era);
+test("a cause that names a port makes no text name a status", ours, async (t) => {
+  const stage = new Stage(t);
+  const server = await stage.serve("legacy");
   const fetch = async (url, init) => {
     if (!init.body?.includes("tools/call")) return globalThis.fetch(url, init);
     const cause = Object.assign(new Error("connect ECONNRESET 127.0.0.1:40405"), { code: "ECONNRESET" });
     throw new TypeError("fetch failed", { cause });
   };
-  const session = await client.open(createTransport(client, server.url, { fetch }));
+  const session = await stage.open(sdkV1, server, { fetch });
   await assert.rejects(session.call("scripted", { key: "port", steps: [] }), (error) => {
     assert.equal(error.reason, "network_error");
     assert.deepEqual(misleading(error.message), []);
     return true;
   });
-  await session.close();
-  await server.close();
 });
