@@ -28,6 +28,9 @@ export interface SdkErrors {
   insufficientScope?(refusal: Response): Error | undefined;
 }
 
+// What `MCPClientError.isInstance` of @ai-sdk/mcp looks at.
+const aiMark = Symbol.for("vercel.ai.error.AI_MCPClientError");
+
 /** Marks an error as one of these classes of the SDKs. */
 export function brand<T extends Error>(error: T, ...names: string[]): T {
   const brands = new Set(names.map((name) => `mcp.${name}`));
@@ -42,7 +45,7 @@ export function escaped<T>(error: T): T {
 
 /** Gives an error what the HTTP errors of the SDKs have. Never `statusCode`: some clients call again at the sight of it. */
 export function describeRefusal<T extends Error>(error: T, { status, statusText, text }: Refusal): T {
-  hide(error, Symbol.for("vercel.ai.error.AI_MCPClientError"), true);
+  hide(error, aiMark, true);
   const data = { status, statusText, ...(text === undefined ? {} : { text }) };
   return Object.assign(brand(error, "SdkError", "SdkHttpError"), { status, statusText, data });
 }
@@ -71,7 +74,7 @@ export const plainErrors: SdkErrors = {
   },
   unexpected(message, options) {
     const error = brand(new Error(message, options), "SdkError");
-    hide(error, Symbol.for("vercel.ai.error.AI_MCPClientError"), true);
+    hide(error, aiMark, true);
     return Object.assign(error, { code: "CLIENT_HTTP_UNEXPECTED_CONTENT" });
   },
   failed: failedCall,
@@ -105,7 +108,8 @@ export function rejection(errors: SdkErrors, failing: Failing): unknown {
     const error = errors.unauthorized("Server returned 401 after re-authentication");
     return escaped(refusal === undefined ? error : markUnauthorized(error, refusal));
   }
-  if (!isHandshake) return errors.failed(event, refusal, options);
+  // Without its mark @ai-sdk/mcp 2 wraps an error in another; in the handshake it would mean a legacy server.
+  if (!isHandshake) return hide(errors.failed(event, refusal, options), aiMark, true);
   const because = { cause: errors.failed(event, refusal, options) };
   if (refusal !== undefined) {
     const text = refusal.text === undefined ? event.message : shortened(refusal.text);

@@ -10,7 +10,7 @@ export interface Client {
   deliver(message: object): boolean;
   /** Whether it is a progress token that a call of the Client's waits for. */
   hasToken(token: unknown): boolean;
-  /** What `send()` rejects with. */
+  /** What `send()` rejects with; the Client has been told of it. */
   rejection(event: ToolCallFailed, failure: Failure): unknown;
 }
 
@@ -84,13 +84,16 @@ export class SentRequest extends Sent {
   override answered(event: ResultEvent, message?: object, httpStatus?: number): void {
     const { id, response, onStreamEnd, onEnd } = this.#request;
     onEnd();
-    try {
-      // A re-issue went under an id of landfall's.
-      super.answered(event, response({ ...message, id }, httpStatus));
-    } catch (error) {
-      this.reject(error);
-    }
-    onStreamEnd?.();
+    // The SDKs handle a notification in a microtask, and forget the handler of a call's progress with its response.
+    queueMicrotask(() => {
+      try {
+        // A re-issue went under an id of landfall's.
+        super.answered(event, response({ ...message, id }, httpStatus));
+      } catch (error) {
+        this.reject(error);
+      }
+      onStreamEnd?.();
+    });
   }
 
   override failed(event: ToolCallFailed, failure: Failure): void {
@@ -107,29 +110,10 @@ export class SentRequest extends Sent {
   }
 }
 
-/** A stream that is resumed by hand: `done` is settled as soon as it is open. */
+/** A stream that is resumed by hand: `done` is settled as soon as it is open; a later failure is only told. */
 export class ResumedStream extends Sent {
-  readonly #report: (error: unknown) => void;
-  #isOpen = false;
-
-  /** `report` is told of a failure after that. */
-  constructor(client: Client, report: (error: unknown) => void) {
-    super(client);
-    this.#report = report;
-  }
-
   override event(event: CallEvent, receipt?: Receipt, message?: object): void {
-    if (event.type === "open" && event.status < 300) this.#opened();
+    if (event.type === "open" && event.status < 300) this.resolve();
     super.event(event, receipt, message);
-  }
-
-  override failed(event: ToolCallFailed, failure: Failure): void {
-    if (this.#isOpen) this.#report(this.client.rejection(event, failure));
-    else super.failed(event, failure);
-  }
-
-  #opened(): void {
-    this.#isOpen = true;
-    this.resolve();
   }
 }

@@ -1,4 +1,4 @@
-import { plainErrors, refusalOf, rejection } from "./brands.js";
+import { refusalOf, rejection } from "./brands.js";
 import type { CallRecord } from "./call.js";
 import { type Client, ResumedStream, SentMessage, SentRequest } from "./carried.js";
 import {
@@ -22,7 +22,7 @@ import type { Instances } from "./instance.js";
 import { Uncounted } from "./metrics.js";
 import { ToolHeaders } from "./modern.js";
 import type { Json, SendOptions, State, TransportOptions } from "./options.js";
-import { ignored, isThenable } from "./promise.js";
+import { ignored, isThenable, macrotask } from "./promise.js";
 import { ClientRequests } from "./requests.js";
 import type { Sdk } from "./sdk.js";
 import { aborted, closedBefore } from "./session.js";
@@ -89,7 +89,7 @@ export class ClientTransport {
     this.#client = {
       deliver: (message) => this.#deliver(message),
       hasToken: (token) => [...this.#tokens.values()].includes(token),
-      rejection: (event, failure) => this.#rejection(event, failure),
+      rejection: (event, failure) => this.#told(this.#rejection(event, failure)),
     };
     this.#owner = {
       settings,
@@ -138,19 +138,13 @@ export class ClientTransport {
    * will be none: with {@link ToolCallFailedError}, and in the handshake with what the SDKs expect. Several messages are
    * sent one by one.
    */
-  async send(message: object | object[], options: SendOptions = {}): Promise<void> {
-    if (Array.isArray(message)) {
-      await Promise.all(message.map((each) => this.send(each, options)));
-      return;
-    }
-    try {
-      // Not awaited without need: what is sent in a row goes out in that order.
-      if (!this.#isLoaded) await this.#load();
-      await this.#send(message as ClientMessage, options ?? {});
-    } catch (thrown) {
-      if (!isWanted(thrown)) this.#report(thrown);
-      throw thrown;
-    }
+  send(message: object | object[], options: SendOptions = {}): Promise<void> {
+    if (Array.isArray(message))
+      return Promise.all(message.map((each) => this.send(each, options))).then(() => {});
+    // Nothing is waited for without need: what is sent in a row goes out in that order, and a rejection is the
+    // Client's before it hears of anything that comes later.
+    if (this.#isLoaded) return this.#send(message as ClientMessage, options ?? {});
+    return this.#load().then(() => this.#send(message as ClientMessage, options ?? {}));
   }
 
   /**
@@ -173,20 +167,13 @@ export class ClientTransport {
   /** Ends the server's session, where there is one, and leaves the transport open. */
   async terminateSession(): Promise<void> {
     if (this.sessionId === undefined) return;
-    try {
-      await this.#load();
-      const sent = new SentMessage({
-        ...this.#client,
-        rejection: (event, failure) => this.#stays(event, failure),
-      });
-      this.#connection().terminate(sent);
-      await sent.done;
-      const { sessionId: _ended, ...known } = this.#connections.known ?? {};
-      this.#connections.known = known;
-    } catch (thrown) {
-      this.#report(thrown);
-      throw thrown;
-    }
+    await this.#load();
+    const rejection = (event: ToolCallFailed, failure: Failure) => this.#told(this.#stays(event, failure));
+    const sent = new SentMessage({ ...this.#client, rejection });
+    this.#connection().terminate(sent);
+    await sent.done;
+    const { sessionId: _ended, ...known } = this.#connections.known ?? {};
+    this.#connections.known = known;
   }
 
   /** Resumes a stream after the event of that id; resolves when it is open. What comes on it goes to `onmessage`. */
@@ -194,15 +181,10 @@ export class ClientTransport {
     lastEventId: string,
     options: { onresumptiontoken?: (token: string) => void } = {},
   ): Promise<void> {
-    try {
-      await this.#load();
-      const stream = new ResumedStream(this.#client, (error) => this.#report(error));
-      this.#connection().call(resumption(lastEventId, options.onresumptiontoken), stream);
-      await stream.done;
-    } catch (thrown) {
-      this.#report(thrown);
-      throw thrown;
-    }
+    await this.#load();
+    const stream = new ResumedStream(this.#client);
+    this.#connection().call(resumption(lastEventId, options.onresumptiontoken), stream);
+    await stream.done;
   }
 
   /**
@@ -243,20 +225,25 @@ export class ClientTransport {
     };
   }
 
-  async #send(message: ClientMessage, options: SendOptions): Promise<void> {
+  #send(message: ClientMessage, options: SendOptions): Promise<void> {
     const { id, method, params } = message;
-    if (method === undefined) {
-      this.#connection().answer(answerText(message, this.#requests.rawId(id)));
-    } else if (method === "notifications/cancelled") {
-      this.#cancel(params);
-    } else if (id === undefined || id === null) {
-      await this.#notify(method, params, options);
-    } else {
-      await this.#request({ ...message, id, method }, options);
+    try {
+      if (method === undefined) {
+        this.#connection().answer(answerText(message, this.#requests.rawId(id)));
+      } else if (method === "notifications/cancelled") {
+        this.#cancel(params);
+      } else if (id === undefined || id === null) {
+        return this.#notify(method, params, options);
+      } else {
+        return this.#request({ ...message, id, method }, options);
+      }
+      return Promise.resolve();
+    } catch (thrown) {
+      return Promise.reject(thrown instanceof ConfigError ? this.#told(thrown) : thrown);
     }
   }
 
-  async #request(
+  #request(
     message: ClientMessage & { id: string | number; method: string },
     options: SendOptions,
   ): Promise<void> {
@@ -267,6 +254,7 @@ export class ClientTransport {
     const connection = this.#connection({ id, method, tool: spec.tool });
     if (method === "initialize") this.#hello = paramsText(params);
     if (token !== undefined) this.#tokens.set(id, token);
+    let record: CallRecord | undefined;
     const sent = new SentRequest(this.#client, {
       id,
       ownProgress: spec.progress,
@@ -277,7 +265,6 @@ export class ClientTransport {
         this.#forget(id, record);
       },
     });
-    let record: CallRecord | undefined;
     try {
       record = connection.call(prepared, sent);
     } catch (thrown) {
@@ -285,19 +272,15 @@ export class ClientTransport {
       throw thrown;
     }
     if (!record.isSettled) this.#calls.set(id, record);
-    await sent.done;
+    return sent.done;
   }
 
-  async #notify(
-    method: string,
-    params: Record<string, unknown> | undefined,
-    options: SendOptions,
-  ): Promise<void> {
+  #notify(method: string, params: Record<string, unknown> | undefined, options: SendOptions): Promise<void> {
     const text = paramsText(params);
     this.#refuse(signalsOf(options), method, method, undefined);
     const sent = new SentMessage(this.#client);
     this.#connection({ id: method, method, tool: undefined }).notify(method, text, sent);
-    await sent.done;
+    return sent.done;
   }
 
   /** The Client gave up a request. One that has ended is nobody's business any more. */
@@ -318,7 +301,9 @@ export class ClientTransport {
     if (isHandshake(method) && httpStatus !== undefined && httpStatus >= 400 && "error" in response) {
       const { message } = jsonRpcError(response.error);
       const refusal = { status: httpStatus, statusText: "", text: JSON.stringify(response) };
-      throw this.#sdk.errors.http("message", `Error POSTing to endpoint: ${message}`, refusal, {});
+      throw this.#told(
+        this.#sdk.errors.http("message", `Error POSTing to endpoint: ${message}`, refusal, {}),
+      );
     }
     if (version === undefined || method !== "tools/list" || !("result" in response)) return response;
     const { result, leftOut } = this.#tools.learn(response.result, params?.cursor === undefined);
@@ -380,7 +365,7 @@ export class ClientTransport {
     const event = unsentEvent({ id, method, tool, at: this.#owner.clock() }, why);
     if (call !== undefined) this.#owner.uncounted.count(why);
     this.#emit(event);
-    return plainErrors.failed(event, undefined, thrown === undefined ? {} : { cause: thrown });
+    return this.#told(this.#rejection(event, thrown === undefined ? {} : { thrown }));
   }
 
   #rejection(event: ToolCallFailed, failure: Failure): unknown {
@@ -422,6 +407,13 @@ export class ClientTransport {
     }
   }
 
+  /** The same error, of which `onerror` was told, unless the caller wished it. */
+  #told(error: unknown): unknown {
+    const { reason } = (error ?? {}) as { reason?: unknown };
+    if (reason !== "cancelled" && reason !== "closed") this.#report(error);
+    return error;
+  }
+
   #report(thrown: unknown): void {
     if (this.#isOver) return;
     const error = thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
@@ -445,14 +437,11 @@ export class ClientTransport {
 
   async #close(): Promise<void> {
     this.#owner.unknowns.stop();
+    const pending = [...this.#calls.values()].filter(({ origin }) => !isHandshake(origin.method));
     await this.#connections.close();
+    // A Client that hears of the end while it passes a rejection on forgets that in favour of an error of its own.
+    if (pending.length > 0) await macrotask();
     this.#isOver = true;
     ignored(() => this.onclose?.());
   }
-}
-
-/** The caller wished it: nothing went wrong. */
-function isWanted(thrown: unknown): boolean {
-  const { reason } = (thrown ?? {}) as { reason?: unknown };
-  return reason === "cancelled" || reason === "closed";
 }

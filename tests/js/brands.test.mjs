@@ -114,12 +114,15 @@ test("a refused call is a ToolCallFailedError with the marks of each SDK, and a 
   }
 });
 
-test("any other failed call has none of these marks", async () => {
+test("any other failed call has but the mark without which @ai-sdk/mcp 2 would wrap it", async () => {
   for (const sdk of Object.values(sdks)) {
     const thrown = await thrownBy(sdk, "tools/call", { reason: "stream_lost", httpStatus: 503 });
     assert.ok(thrown instanceof ToolCallFailedError);
     assert.ok(!(thrown instanceof SdkError) && !(thrown instanceof StreamableHTTPError));
-    assert.ok(!isAiError(thrown) && !("code" in thrown) && !("status" in thrown));
+    assert.ok(isAiError(thrown) && !("code" in thrown) && !("status" in thrown));
+    const early = await thrownBy(sdk, "server/discover", { reason: "connect_timeout" });
+    assert.ok(early instanceof ToolCallFailedError);
+    assert.ok(!isAiError(early), "in the handshake it would mean a legacy server");
   }
 });
 
