@@ -74,6 +74,8 @@ impl Hints {
             self.safe.insert(name.into_owned(), safe);
         }
         let ttl = field(response, &["result", "ttlMs"]).and_then(|ttl| ttl.parse::<f64>().ok());
+        // 0 is what servers say that know nothing of caches: no word on how long their hints hold.
+        let ttl = ttl.filter(|ttl| *ttl != 0.0);
         self.until = ttl.map(|ttl| now + Duration::from_micros((ttl * 1_000.0) as u64));
     }
 

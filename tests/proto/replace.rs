@@ -98,12 +98,29 @@ fn the_callers_word_counts_and_replay_bounds_it() {
 }
 
 #[test]
-fn hints_end_with_list_changed_and_with_their_time_to_live() {
+fn hints_end_with_list_changed() {
     let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
     let (_, _, post) = world.streaming();
     world.body(post, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
     let call = lose(&mut world);
     assert_eq!(world.failure(call).reason, Reason::StreamLost);
+}
+
+#[test]
+fn hints_end_with_their_time_to_live_and_0_is_no_time() {
+    for (ttl, ms, holds) in [("60000", 59_000, true), ("60000", 60_000, false), ("0", 600_000, true)] {
+        let mut world = World::connected(options());
+        world.call_with(CallSpec { method: "tools/list".to_string(), ..CallSpec::default() });
+        let (post, request) = world.request();
+        let tools = r#"[{"name":"t","annotations":{"readOnlyHint":true}}]"#;
+        answer(&mut world, post, &request, &format!(r#"{{"tools":{tools},"ttlMs":{ttl}}}"#));
+        world.pass(ms);
+        let call = world.call();
+        let (post, _) = world.request();
+        world.head(post, 200, SSE, None);
+        world.cut(post);
+        assert_eq!(world.is_pending(call), holds, "ttlMs {ttl}, after {ms} ms");
+    }
 }
 
 #[test]
