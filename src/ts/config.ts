@@ -7,6 +7,7 @@ import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "./optio
 import { longestWait } from "./promise.js";
 import { reconnection } from "./reconnection.js";
 import { baseUrl, isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "./runtime.js";
+import { type Known, readState } from "./state.js";
 import { VERSION } from "./version.js";
 
 /** The options of a session, checked for kind; the core checks the numbers. */
@@ -31,6 +32,8 @@ export interface Settings {
   callKey: ConnectOptions["callKey"];
   onGap: OnGap;
   isGap: ConnectOptions["isGap"];
+  /** The session to go on with. */
+  known: Known | undefined;
   scheduler: ConnectOptions["reconnectionScheduler"];
   credentials: Credentials | undefined;
   /** The fetch that a provider of credentials is given. */
@@ -84,6 +87,7 @@ const known = [
   "onRequest",
   "onEvent",
   "onUnknown",
+  "state",
 ] as const;
 
 /**
@@ -130,6 +134,7 @@ export function readSettings(
     callKey: callable("callKey", options.callKey),
     onGap: core.onGap ?? "continue",
     isGap: callable("isGap", options.isGap),
+    known: options.state === undefined ? undefined : readState(options.state, address),
     scheduler: callable("reconnectionScheduler", options.reconnectionScheduler),
     credentials,
     providerFetch: fetchOfProvider(
@@ -287,7 +292,7 @@ function choices(options: ConnectOptions) {
       );
     }
   }
-  const terminate = options.terminateSessionOnClose ?? true;
+  const terminate = options.terminateSessionOnClose ?? options.state === undefined;
   if (typeof terminate !== "boolean") {
     throw new ConfigError("terminateSessionOnClose", "terminateSessionOnClose must be true or false");
   }

@@ -31,6 +31,7 @@ import { Receipt } from "./receipt.js";
 import { Waits } from "./reconnection.js";
 import type { RequestTaker } from "./requests.js";
 import { decide, type Prepared } from "./spec.js";
+import type { Known } from "./state.js";
 import type { CallEvent, Era, Metrics, SessionEvent, ToolCallFailed } from "./types.js";
 import type { Unknowns } from "./unknown.js";
 
@@ -42,9 +43,6 @@ export interface SessionInfo {
   serverInfo?: { name: string; version: string };
   capabilities: Record<string, unknown>;
 }
-
-/** What is needed to go on with a session on another instance. */
-export type Known = Pick<CoreConfig, "sessionId" | "protocolVersion" | "greeting" | "hello">;
 
 /** What a connection has of its session, and whom it tells: landfall's own session, or the Client of an SDK. */
 export interface Owner {
@@ -122,6 +120,11 @@ export class Connection implements Listener {
     if (this.#config.carry === true) greeting.accepted();
     else this.#register(handshake, { method: "initialize" }, greeting);
     this.ready = greeting.result;
+  }
+
+  /** It was opened for another request of a Worker than the one that asks. */
+  get isElsewhere(): boolean {
+    return this.#link.isElsewhere;
   }
 
   /** It takes no more calls: closed, lost, or the handshake failed. */

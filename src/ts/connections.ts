@@ -1,9 +1,11 @@
-import { Connection, type Known, type Owner } from "./connection.js";
+import { Connection, type Owner } from "./connection.js";
 import { ConfigError, textOf } from "./errors.js";
 import type { Why } from "./events.js";
+import { elsewhere } from "./home.js";
 import type { Instances } from "./instance.js";
 import { noMetrics } from "./metrics.js";
 import { within } from "./promise.js";
+import type { Known } from "./state.js";
 import type { Metrics } from "./types.js";
 
 /** Why there is no connection. */
@@ -48,6 +50,7 @@ export class Connections {
 
   /** The connection to use after {@link load}, or why there is none. Throws {@link ConfigError}. */
   usable(): Connection | NoConnection {
+    if (this.#connection?.isElsewhere) return { why: elsewhere };
     try {
       return this.#live();
     } catch (thrown) {
@@ -61,8 +64,12 @@ export class Connections {
     return this.#connection?.metrics(reset) ?? noMetrics();
   }
 
-  /** Ends it, with the server's session. */
+  /** Ends it, with the server's session. From elsewhere nothing of it can be ended. */
   close(): Promise<void> {
+    if (this.#connection?.isElsewhere) {
+      this.#owner.settings.log.write("error", elsewhere.message);
+      return Promise.resolve();
+    }
     const closing = this.#connection?.close() ?? Promise.resolve();
     if (this.#connection?.isOver !== true || this.known?.sessionId === undefined) return closing;
     // A trap took the core that had to end the server's session: another one does.

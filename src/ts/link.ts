@@ -2,7 +2,9 @@ import type { Settings } from "./config.js";
 import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./driver.js";
 import { ConfigError } from "./errors.js";
 import { type CallHeaders, Exchanges, type Failure } from "./fetch.js";
+import { elsewhere, Home } from "./home.js";
 import type { Instance, Seat } from "./instance.js";
+import type { Log } from "./log.js";
 import { rawId } from "./raw.js";
 
 /** What a core told, with the JSON-RPC message it refers to. `lost` is the wrapper's own word, and the last one. */
@@ -35,6 +37,8 @@ export interface LinkSetup {
 export class Link {
   readonly #instance: Instance;
   readonly #clock: () => number;
+  readonly #home = new Home();
+  readonly #log: Log;
   readonly #listener: Listener;
   readonly #exchanges: Exchanges;
   readonly #seat: Seat;
@@ -48,6 +52,7 @@ export class Link {
   constructor(instance: Instance, { settings, config, clock }: LinkSetup, listener: Listener) {
     this.#instance = instance;
     this.#clock = clock;
+    this.#log = settings.log;
     this.#listener = listener;
     this.#exchanges = new Exchanges(settings, {
       push: (exchange, bytes) => this.#enter((core, handle, now) => core.push(handle, now, exchange, bytes)),
@@ -67,11 +72,20 @@ export class Link {
     return this.#over;
   }
 
+  /** It was opened for another request of a Worker than the one that asks. */
+  get isElsewhere(): boolean {
+    return this.#home.isElsewhere;
+  }
+
   /**
    * Runs an export for the caller of a public function: what it tells comes in a microtask, never before that function
-   * has returned.
+   * has returned. Nothing is done for a caller who belongs elsewhere.
    */
   run(use: (core: Core, handle: number, now: number) => Batch | undefined): void {
+    if (this.isElsewhere) {
+      this.#log.write("error", elsewhere.message);
+      return;
+    }
     const batch = this.ask(use);
     if (batch === undefined) return;
     this.#take(batch);

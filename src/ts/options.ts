@@ -222,6 +222,11 @@ export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sess
    * it throws is logged and is no result.
    */
   onUnknown?: (call: CallInfo) => Promise<unknown | undefined>;
+  /**
+   * What `exportState()` gave: the session is gone on with, and no handshake is made. One that the server no longer knows
+   * is replaced at the first call. It is not ended by `close()` unless `terminateSessionOnClose` says so.
+   */
+  state?: State;
 }
 
 /** Options of one call. */

@@ -1,18 +1,19 @@
 import { Promised } from "./call.js";
 import { createClock } from "./clock.js";
 import { group, type Settings } from "./config.js";
-import { Connection, type Known, type Owner, type SessionInfo } from "./connection.js";
+import { Connection, type Owner, type SessionInfo } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
 import { emit } from "./emit.js";
 import { ConfigError } from "./errors.js";
 import type { Why } from "./events.js";
 import type { Instances } from "./instance.js";
 import { Uncounted } from "./metrics.js";
-import type { CallOptions } from "./options.js";
+import type { CallOptions, State } from "./options.js";
 import { listAllTools, type Tool } from "./paging.js";
 import { observed } from "./promise.js";
 import { ServerRequests } from "./requests.js";
 import { checkedMethod, notificationParams, prepare, toolParams, type Wanted } from "./spec.js";
+import { type Known, stateOf } from "./state.js";
 import type { Era, Metrics, Session, ToolCall } from "./types.js";
 import { Unknowns } from "./unknown.js";
 import { unsent } from "./unsent.js";
@@ -60,7 +61,7 @@ export class StandAloneSession implements Session {
         this.#connections.known = undefined;
       },
     };
-    this.#connections = new Connections(instances, this.#owner);
+    this.#connections = new Connections(instances, this.#owner, settings.known);
     // Some engines have no Symbol.asyncDispose: the member would be called "undefined".
     if (typeof Symbol.asyncDispose === "symbol") {
       Object.defineProperty(this, Symbol.asyncDispose, { value: () => this.close() });
@@ -100,6 +101,11 @@ export class StandAloneSession implements Session {
     const { reset = false } = group("options", options, ["reset"]);
     if (typeof reset !== "boolean") throw new ConfigError("reset", "reset must be true or false");
     return this.#owner.uncounted.addTo(this.#connections.metrics(reset), reset);
+  }
+
+  exportState(): State {
+    const { known } = this.#connections;
+    return stateOf(this.#settings.core().url, known, known && this.capabilities);
   }
 
   close(): Promise<void> {

@@ -12,7 +12,7 @@ import {
 } from "./carry.js";
 import { createClock } from "./clock.js";
 import { group, type Settings } from "./config.js";
-import { Connection, type Known, type Owner, type SessionInfo } from "./connection.js";
+import { Connection, type Owner, type SessionInfo } from "./connection.js";
 import { Connections } from "./connections.js";
 import { emit } from "./emit.js";
 import { ConfigError } from "./errors.js";
@@ -21,11 +21,12 @@ import type { Failure } from "./fetch.js";
 import type { Instances } from "./instance.js";
 import { Uncounted } from "./metrics.js";
 import { ToolHeaders } from "./modern.js";
-import type { Json, SendOptions, State, TransportOptions } from "./options.js";
+import type { SendOptions, State, TransportOptions } from "./options.js";
 import { ignored, isThenable, macrotask } from "./promise.js";
 import { ClientRequests } from "./requests.js";
 import type { Sdk } from "./sdk.js";
 import { aborted, closedBefore } from "./session.js";
+import { type Known, stateOf } from "./state.js";
 import { readTransportSettings } from "./transport-options.js";
 import type { CallEvent, Metrics, SessionEvent, ToolCallFailed } from "./types.js";
 import { Unknowns } from "./unknown.js";
@@ -212,17 +213,10 @@ export class ClientTransport {
 
   /** What is known of the session, to go on with it elsewhere. */
   exportState(): State {
-    const { sessionId, protocolVersion, greeting, hello } = this.#connections.known ?? {};
-    const version = protocolVersion ?? this.protocolVersion;
-    const told: Record<string, string | undefined> = { sessionId, protocolVersion: version, greeting, hello };
-    const members = Object.entries(told).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    const { capabilities } = this.#info ?? {};
-    return {
-      version: 1,
-      endpoint: this.#settings.core().url,
-      ...Object.fromEntries(members),
-      ...(capabilities === undefined ? {} : { capabilities: capabilities as Json }),
-    };
+    const { known } = this.#connections;
+    const protocolVersion = known?.protocolVersion ?? this.protocolVersion;
+    const told = { ...known, ...(protocolVersion === undefined ? {} : { protocolVersion }) };
+    return stateOf(this.#settings.core().url, told, this.#info?.capabilities);
   }
 
   #send(message: ClientMessage, options: SendOptions): Promise<void> {

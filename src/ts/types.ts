@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { CallOptions, ConnectOptions } from "./options.js";
+import type { CallOptions, ConnectOptions, State } from "./options.js";
 
 // The public data types. Times in events and diagnostics are epoch milliseconds; durations are milliseconds and
 // end in `Ms`.
@@ -210,6 +210,12 @@ export interface Session {
    * goes with it when it fails; its calls then count as failed. Stays readable after `close()`.
    */
   metrics(options?: { reset?: boolean }): Metrics;
+  /**
+   * What another isolate needs to go on with the session, by the option `state`: plain data that JSON carries. The cursor
+   * of a call is not in it: that is what `onresumptiontoken` tells. A session that is to be taken up must not be ended:
+   * `terminateSessionOnClose: false`. Readable at any time, also after `close()`.
+   */
+  exportState(): State;
   /**
    * Ends the session: pending calls end as `closed`, the server is told (`terminateSessionOnClose`), every stream is
    * aborted. Afterwards there is no request, timer or callback. May be called again; never rejects.

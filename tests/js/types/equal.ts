@@ -15,9 +15,9 @@ type Made<T extends abstract new (...args: never) => unknown> = ConstructorParam
 type Event<T, Type> = Extract<T, { type: Type }>;
 type EventTypes = Ours.CallEvent["type"];
 
-type LaterOptions = "tasks" | "store" | "storeKey" | "state";
+type LaterOptions = "tasks" | "store" | "storeKey";
 type LaterEras = "modern" | "sse";
-type LaterSession = "task" | "pending" | "resume" | "exportState";
+type LaterSession = "task" | "pending" | "resume";
 
 type Now<O extends { era?: unknown }> = Omit<O, LaterOptions | "era"> & {
   era?: Exclude<NonNullable<Api.TransportOptions["era"]>, LaterEras>;

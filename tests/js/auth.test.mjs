@@ -1,0 +1,214 @@
+// The small provider of credentials, over the real core.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { UnauthorizedError } from "@modelcontextprotocol/client";
+import { connect, LandfallTransport } from "../../target/npm/index.js";
+import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
+import { stubServer } from "./support/stub-server.mjs";
+
+const address = "https://server.test/mcp";
+const initialize = {
+  jsonrpc: "2.0",
+  id: 0,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } },
+};
+const work = (id) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "work" } });
+
+/** A server that takes one token, and tells which each request had. */
+function guarded(state) {
+  const tokens = [];
+  const server = stubServer(({ headers }) => {
+    tokens.push(headers.get("authorization"));
+    return headers.get("authorization") === state.wanted ? undefined : new Response("no", { status: 401 });
+  });
+  return { ...server, tokens };
+}
+
+async function started(t, options) {
+  const transport = new LandfallTransport(address, { listen: false, ...options });
+  t.after(() => transport.close());
+  await transport.start();
+  return transport;
+}
+
+test("each request is given the provider's token, above any other authorization", async (t) => {
+  const state = { wanted: "Bearer t-1" };
+  const server = guarded(state);
+  let n = 0;
+  const authProvider = { token: () => `t-${++n}` };
+  const requestInit = { headers: { Authorization: "Basic x" } };
+  const transport = await started(t, { fetch: server.fetch, authProvider, requestInit });
+  await transport.send(initialize);
+  state.wanted = "Bearer t-2";
+  await transport.send(work(1));
+  assert.deepEqual(server.tokens, ["Bearer t-1", "Bearer t-2"]);
+});
+
+test("without a token the user's own authorization goes out", async (t) => {
+  const server = guarded({ wanted: "Basic x" });
+  const authProvider = { token: async () => undefined };
+  const requestInit = { headers: { Authorization: "Basic x" } };
+  const transport = await started(t, { fetch: server.fetch, authProvider, requestInit });
+  await transport.send(initialize);
+  assert.deepEqual(server.tokens, ["Basic x"]);
+});
+
+test("a 401 asks the provider once for all that met it, with what it needs", async (t) => {
+  const state = { wanted: "Bearer old" };
+  const server = guarded(state);
+  const asked = [];
+  const authProvider = {
+    current: "old",
+    token() {
+      return this.current;
+    },
+    async onUnauthorized({ response, serverUrl, fetchFn }) {
+      asked.push([response.status, serverUrl.href, typeof fetchFn]);
+      await turn();
+      this.current = "new";
+    },
+  };
+  const transport = await started(t, { fetch: server.fetch, authProvider });
+  await transport.send(initialize);
+  state.wanted = "Bearer new";
+  await Promise.all([transport.send(work(1)), transport.send(work(2))]);
+  assert.deepEqual(asked, [[401, address, "function"]]);
+});
+
+test("the fetch that a provider is given sends what belongs to every request", async () => {
+  const requests = [];
+  const fetch = async (url, init) => {
+    requests.push([
+      String(url),
+      Object.fromEntries(new Headers(init.headers)),
+      init.credentials,
+      init.signal,
+    ]);
+    return new Response(null);
+  };
+  const requestInit = { credentials: "include", headers: { a: "1", b: "1" } };
+  const authProvider = {
+    token: () => undefined,
+    onUnauthorized: ({ fetchFn }) => fetchFn("https://auth.test/token", { headers: { b: "2" } }),
+  };
+  const { core } = await startedTransport({ fetch, requestInit, authProvider });
+  core.tell([{ out: "authorize", call: 1, why: "unauthorized" }]);
+  await turn();
+  const [[url, headers, credentials, signal]] = requests;
+  assert.deepEqual([url, headers, credentials], ["https://auth.test/token", { a: "1", b: "2" }, "include"]);
+  assert.ok(signal instanceof AbortSignal);
+  assert.deepEqual(
+    core.called("authorized").map(([, , ok]) => ok),
+    [true],
+  );
+});
+
+test("a provider that throws fails its calls with what it threw, and no others", async (t) => {
+  const state = { wanted: "Bearer t" };
+  const server = guarded(state);
+  const mine = new RangeError("no more");
+  let isBroken = false;
+  const authProvider = {
+    token() {
+      if (isBroken) throw mine;
+      return "t";
+    },
+  };
+  const transport = await started(t, { fetch: server.fetch, authProvider, retry: { baseMs: 5 } });
+  await transport.send(initialize);
+  isBroken = true;
+  await assert.rejects(transport.send(work(1)), (thrown) => thrown === mine);
+  assert.equal(mine[Symbol.for("mcp.authSeamEscape")], true);
+  isBroken = false;
+  await transport.send(work(2));
+});
+
+test("what onUnauthorized throws is what its calls reject with; without it they reject as unauthorized", async (t) => {
+  const server = guarded({ wanted: "Bearer never" });
+  const mine = new RangeError("denied");
+  const onUnauthorized = async () => {
+    throw mine;
+  };
+  const strict = await started(t, {
+    fetch: server.fetch,
+    authProvider: { token: () => "t", onUnauthorized },
+  });
+  await assert.rejects(strict.send(initialize), (thrown) => thrown === mine);
+  const plain = await started(t, { fetch: server.fetch, authProvider: { token: () => "t" } });
+  await assert.rejects(plain.send(initialize), (thrown) => thrown instanceof UnauthorizedError);
+});
+
+test("a provider that hangs holds only the calls that wait for it, and not for longer than handshakeMs", async (t) => {
+  const state = { wanted: "Bearer t" };
+  const server = guarded(state);
+  const authProvider = { token: () => "t", onUnauthorized: () => new Promise(() => {}) };
+  const transport = await started(t, {
+    fetch: server.fetch,
+    authProvider,
+    timeouts: { handshakeMs: 150 },
+  });
+  await transport.send(initialize);
+  state.wanted = "Bearer other";
+  const began = Date.now();
+  await assert.rejects(transport.send(work(1)));
+  assert.ok(Date.now() - began < 3_000);
+  state.wanted = "Bearer t";
+  await transport.send(work(2));
+});
+
+test("an answer that comes after the flight was given up has no word", async () => {
+  const flights = [];
+  const authProvider = {
+    token: () => "t",
+    onUnauthorized: () => new Promise((resolve) => flights.push(resolve)),
+  };
+  const { transport, core } = await startedTransport({ authProvider });
+  core.tell([{ out: "authorize", call: 1, why: "unauthorized" }]);
+  await turn();
+  core.tell([{ out: "authorize", call: 2, why: "unauthorized" }]);
+  await turn();
+  flights[0]();
+  await turn();
+  assert.equal(core.called("authorized").length, 0);
+  flights[1]();
+  await turn();
+  assert.equal(core.called("authorized").length, 1);
+  core.tell([{ out: "authorize", call: 3, why: "unauthorized" }]);
+  await turn();
+  await transport.close();
+  flights[2]();
+  await turn();
+  assert.equal(core.called("authorized").length, 1, "nothing after close()");
+});
+
+test("a session of landfall's own has its provider, too", async () => {
+  const state = { wanted: "Bearer old" };
+  const server = guarded(state);
+  const authProvider = {
+    current: "old",
+    token() {
+      return this.current;
+    },
+    onUnauthorized() {
+      this.current = "new";
+    },
+  };
+  const session = await connect(address, { fetch: server.fetch, authProvider, era: "resumable" });
+  state.wanted = "Bearer new";
+  await session.callTool("work").result;
+  const cause = new Error("denied");
+  authProvider.onUnauthorized = async () => {
+    throw cause;
+  };
+  state.wanted = "Bearer newest";
+  const thrown = await session.callTool("work").result.catch((caught) => caught);
+  assert.deepEqual([thrown.reason, thrown.outcome, thrown.cause], ["unauthorized", "rejected", cause]);
+  await session.close();
+});
+
+test("an authProvider that is none is refused by name", () => {
+  for (const authProvider of [5, "token", {}, { token: "t" }, { token() {}, onUnauthorized: 1 }]) {
+    assert.throws(() => fakeTransport({ authProvider }), { name: "ConfigError", option: "authProvider" });
+  }
+});
