@@ -16,7 +16,12 @@ const since = (start) => server.log.slice(start).map(({ method, rpc }) => rpc ??
 const overTheWire = (state) => JSON.parse(JSON.stringify(state));
 const run = (session, key, steps = [], options) => session.callTool("scripted", { key, steps }, options);
 
-const factsOf = ({ protocolVersion, sessionId, serverInfo, capabilities }) => ({ protocolVersion, sessionId, serverInfo, capabilities });
+const factsOf = ({ protocolVersion, sessionId, serverInfo, capabilities }) => ({
+  protocolVersion,
+  sessionId,
+  serverInfo,
+  capabilities,
+});
 
 /** The state of a session that is left alive. */
 async function leftState(url = server.url) {
@@ -42,13 +47,15 @@ test("a session goes on where its state is given, with no handshake and the same
 test("a call goes on by its cursor where its first isolate is gone, and its tool runs once", async () => {
   const first = await connect(server.url, { era, terminateSessionOnClose: false });
   let token;
-  const steps = [{ message: "one" }, { awaitResume: true }, { message: "two" }];
-  const call = run(first, "cursor", [{ message: "zero" }, ...steps], {
+  // Cut when all was read, and the first isolate is not to come back.
+  const before = [{ retry: 60_000 }, { message: "zero" }, { message: "one" }, { ask: { method: "ping" } }];
+  const steps = [...before, { cut: "rst" }, { awaitResume: true }, { message: "two" }];
+  const call = run(first, "cursor", steps, {
     onresumptiontoken: (each) => {
       token = each;
     },
   });
-  for await (const event of call) if (event.message?.params.data === "one") break;
+  for await (const { type } of call) if (type === "reconnecting") break;
   const state = overTheWire(first.exportState());
   await first.close();
   await assert.rejects(call.result, { reason: "closed" });
