@@ -110,6 +110,38 @@ export class SentRequest extends Sent {
   }
 }
 
+const subscriptionMember = "io.modelcontextprotocol/subscriptionId";
+
+/**
+ * A subscription. Its messages name the request that it was made by: when that was sent again, under an id of landfall's,
+ * the Client knows the first one still, and was told already that it is subscribed.
+ */
+export class SentSubscription extends SentRequest {
+  readonly #id: string | number;
+  readonly #wireIds = new Set<unknown>();
+  #isAcknowledged = false;
+
+  constructor(client: Client, request: CarriedRequest) {
+    super(client, request);
+    this.#id = request.id;
+  }
+
+  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (event.type === "reissued") this.#wireIds.add(event.wireId);
+    const { method, params } = (message ?? {}) as { method?: string; params?: { _meta?: object } };
+    if (method === "notifications/subscriptions/acknowledged") {
+      if (this.#isAcknowledged) return;
+      this.#isAcknowledged = true;
+    }
+    const meta = params?._meta as Record<string, unknown> | undefined;
+    const isLater = meta !== undefined && this.#wireIds.has(meta[subscriptionMember]);
+    const named = isLater
+      ? { ...message, params: { ...params, _meta: { ...meta, [subscriptionMember]: this.#id } } }
+      : message;
+    super.event(event, receipt, named);
+  }
+}
+
 /** A stream that is resumed by hand: `done` is settled as soon as it is open; a later failure is only told. */
 export class ResumedStream extends Sent {
   override event(event: CallEvent, receipt?: Receipt, message?: object): void {

@@ -1,6 +1,6 @@
 import { refusalOf, rejection } from "./brands.js";
 import type { CallRecord } from "./call.js";
-import { type Client, ResumedStream, SentMessage, SentRequest } from "./carried.js";
+import { type Client, ResumedStream, SentMessage, SentRequest, SentSubscription } from "./carried.js";
 import {
   answerText,
   type ClientMessage,
@@ -249,7 +249,8 @@ export class ClientTransport {
     if (method === "initialize") this.#hello = paramsText(params);
     if (token !== undefined) this.#tokens.set(id, token);
     let record: CallRecord | undefined;
-    const sent = new SentRequest(this.#client, {
+    const Sent = method === "subscriptions/listen" ? SentSubscription : SentRequest;
+    const sent = new Sent(this.#client, {
       id,
       ownProgress: spec.progress,
       response: (response, httpStatus) => this.#response(message, spec.version, response, httpStatus),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { declarationsOf, fieldValue, mcpName, ToolHeaders } from "../../target/npm/modern.js";
-import { startedTransport } from "./support/fake-core.mjs";
+import { startedTransport, turn } from "./support/fake-core.mjs";
 
 const text = (header, more = {}) => ({ type: "string", "x-mcp-header": header, ...more });
 const schema = (properties, more = {}) => ({ type: "object", properties, ...more });
@@ -167,5 +167,32 @@ test("Mcp-Param headers are the Client's where it gives them, else landfall's, a
     { ...ours, "mcp-param-region": "us", "x-trace": "t" },
     { ...ours, "mcp-param-other": "o" },
   ]);
+  await transport.close();
+});
+
+test("a subscription that was made again is the Client's first one, acknowledged once", async () => {
+  const { transport, core, messages } = await startedTransport();
+  const params = { _meta: meta, notifications: {} };
+  void transport
+    .send({ jsonrpc: "2.0", id: "listen:1", method: "subscriptions/listen", params })
+    .catch(() => {});
+  const member = "io.modelcontextprotocol/subscriptionId";
+  const tell = (method, id) => core.message(1, method, { _meta: { [member]: id, other: 1 } });
+  tell("notifications/subscriptions/acknowledged", "listen:1");
+  tell("notifications/tools/list_changed", "listen:1");
+  core.tell([{ out: "event", call: 1, at: 1, type: "reissued", why: "network", wireId: "lf-2" }]);
+  tell("notifications/subscriptions/acknowledged", "lf-2");
+  tell("notifications/tools/list_changed", "lf-2");
+  tell("notifications/tools/list_changed", "of another");
+  await turn();
+  assert.deepEqual(
+    messages.map((message) => [message.method.split("/").at(-1), message.params._meta]),
+    [
+      ["acknowledged", { [member]: "listen:1", other: 1 }],
+      ["list_changed", { [member]: "listen:1", other: 1 }],
+      ["list_changed", { [member]: "listen:1", other: 1 }],
+      ["list_changed", { [member]: "of another", other: 1 }],
+    ],
+  );
   await transport.close();
 });
