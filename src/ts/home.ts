@@ -1,21 +1,32 @@
 import type { Why } from "./events.js";
 
+/** workerd's own: none of its objects that do I/O may even be looked at from another request. */
+interface Workerd {
+  WebSocketPair?: new () => { 0: { readonly readyState: number } };
+}
+
 /**
- * The request of a Worker in which something was opened: workerd lets no other request use its streams, timers and
- * signals, except in a Durable Object, whose requests are one. Everywhere else all is one home.
+ * The request of a Worker in which something was opened: workerd lets no other request use its streams and timers, except
+ * in a Durable Object, whose requests are one. Everywhere else all is one home.
  */
 export class Home {
-  readonly #signal = new AbortController().signal;
+  // Never connected, and seen by nobody: it tells where it was made.
+  readonly #socket = socket();
 
   /** Whether the code that runs now runs for another request. */
   get isElsewhere(): boolean {
     try {
-      return this.#signal.aborted;
+      void this.#socket?.readyState;
+      return false;
     } catch {
-      // "Cannot perform I/O on behalf of a different request": a signal is not even looked at from another one.
       return true;
     }
   }
+}
+
+function socket(): { readonly readyState: number } | undefined {
+  const { WebSocketPair } = globalThis as Workerd;
+  return WebSocketPair && new WebSocketPair()[0];
 }
 
 /** Why nothing can be done from another request. */

@@ -92,12 +92,11 @@ export const PAGES = [
   },
 ];
 
-/** Workers in workerd: `serve` resolves with a server. */
+/** Workers in workerd: `serve` resolves with a server of the Worker in a file of that name. */
 export const WORKERS = [
   {
     ...{ name: "workerd", package: "miniflare", how: "Miniflare, bundled by esbuild", entries: ALL },
-    async serve(folder, entry) {
-      const file = program("worker", entry);
+    async serve(folder, file) {
       await run(workerBundle(`${file}.mjs`, "out"), folder);
       return startMiniflare(join(folder, "out"), `${file}.js`);
     },
@@ -105,7 +104,7 @@ export const WORKERS = [
   {
     ...{ name: "workerd", package: "wrangler", how: "`wrangler dev`", entries: [INLINE, SLIM] },
     skip: node22() ? undefined : "no Node 22",
-    serve: (folder, entry) => startWrangler(folder, [`${program("worker", entry)}.mjs`]),
+    serve: (folder, file) => startWrangler(folder, [`${file}.mjs`]),
   },
 ];
 

@@ -1,7 +1,7 @@
 // The packed package in workerd.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { WORKERS } from "./cases.mjs";
+import { program, WORKERS } from "./cases.mjs";
 import { workshop } from "./workshop.mjs";
 
 const shop = workshop();
@@ -10,7 +10,7 @@ describe("a call that is cut makes landfall in a Worker", { concurrency: 2 }, ()
   for (const { name, how, entries, skip, serve } of WORKERS) {
     for (const entry of entries) {
       test(`in ${name} by ${how}, with ${entry}`, { skip }, async (t) => {
-        const worker = await serve(await shop.package.project(), entry);
+        const worker = await serve(await shop.package.project(), program("worker", entry));
         t.after(() => worker.stop());
         const keys = [1, 2].map((n) => `${how} ${entry} ${n}`);
         await Promise.all(
