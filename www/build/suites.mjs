@@ -64,6 +64,7 @@ export function suites() {
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
     node("fault matrix", "tests/matrix"),
     node("drop-in", "tests/drop-in"),
+    node("migration", "tests/migration", { skip: python ? undefined : "no Python" }),
     node("conformance", "tests/conformance", { skip: node22() ? undefined : "no Node 22" }),
     // Each file waits for other programs most of the time.
     node("packaging", "tests/packaging", { flags: ["--test-concurrency=3"] }),
