@@ -419,6 +419,7 @@ impl Client {
             adopts: false,
             woken: false,
             posted_at: None,
+            barren: 0,
             reissues: 0,
             reissue_why: None,
             carried_over: false,

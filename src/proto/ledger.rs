@@ -106,6 +106,8 @@ pub(crate) struct Entry {
     pub(crate) woken: bool,
     /// When its POST was sent.
     pub(crate) posted_at: Option<Instant>,
+    /// How often in a row it was made again and brought nothing; only of what has no end.
+    pub(crate) barren: u32,
     /// How often it was re-issued.
     pub(crate) reissues: usize,
     /// Why the next POST is a re-issue.

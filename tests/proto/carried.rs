@@ -457,3 +457,43 @@ fn a_scheduler_ends_the_waits_before_resumes_and_no_clock() {
     world.pass(120_000);
     assert_eq!(world.failure(call).reason, Reason::RecoveryExhausted, "recoveryMs runs all the same");
 }
+
+#[test]
+fn a_subscription_is_made_again_quietly_and_ever_more_rarely() {
+    let mut world = World::carrying(Options { replay: landfall::proto::ReplayOption::Never, ..options() });
+    let (call, mut post) = streaming(&mut world, modern("subscriptions/listen"));
+    let ack = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\"}\n\n";
+    world.body(post, ack);
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        world.cut(post);
+        let (wait, next, request) = world.next_request();
+        assert!(id_of(&request).starts_with('"'), "an id of ours");
+        waits.push(wait);
+        post = next;
+        world.head(post, 200, SSE, None);
+    }
+    assert!(waits[0] < 700.0 && waits[11] > 40_000.0 && waits[11] < 80_000.0, "{waits:?}");
+    world.body(post, ack);
+    world.end(post);
+    let (wait, post, request) = world.next_request();
+    assert!(wait < 700.0, "what it brought makes it prompt again");
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("true"), "the server's end of it is its answer");
+}
+
+#[test]
+fn a_subscription_that_is_refused_has_ended() {
+    for status in [404, 405] {
+        let mut world = World::carrying(options());
+        let (call, post) = streaming(&mut world, modern("subscriptions/listen"));
+        world.body(post, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n");
+        world.cut(post);
+        let (_, post, _) = world.next_request();
+        world.head(post, status, "", None);
+        world.end(post);
+        assert_eq!(world.failure(call).reason, Reason::HttpError);
+        world.assert_nothing_is_left();
+    }
+}

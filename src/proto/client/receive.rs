@@ -325,6 +325,7 @@ impl Client {
             return;
         }
         entry.recovery_clock.rearm(now);
+        entry.barren = 0;
         if let Some(stream) = entry.stream.as_mut() {
             stream.progressed();
             if let Some(lost_at) = stream.lost_at.take() {

@@ -354,7 +354,8 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             stream.scheduled = false;
         }
-        if self.session.dark && self.must_park(now, call) {
+        let speaks = self.ledger.peek(call).is_some_and(|entry| !entry.is_endless());
+        if speaks && self.session.dark && self.must_park(now, call) {
             if !self.session.parked.contains(&call) {
                 self.session.parked.push(call);
             }

@@ -9,6 +9,7 @@ use crate::proto::jsonrpc::Id;
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::replay::{is_read, ReplayOption};
 use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
 impl Client {
@@ -48,6 +49,9 @@ impl Client {
         text: &str,
         floor: Option<Duration>,
     ) {
+        if self.ledger.peek(call).is_some_and(|entry| entry.is_endless() && entry.diagnostics.events > 0) {
+            return self.subscribe_again(now, call, reason, why, floor);
+        }
         if !self.may_reissue(now, call) {
             return self.fail(now, call, reason, text);
         }
@@ -63,6 +67,24 @@ impl Client {
         }
         self.plan(now, call, Level::Reissue, wait);
         self.announce(now, call, Level::Reissue, attempt, wait);
+    }
+
+    /// A subscription that was open is made again, quietly, and ever more rarely where that brings nothing.
+    fn subscribe_again(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        cause: Reason,
+        why: ReissueCause,
+        floor: Option<Duration>,
+    ) {
+        let barren = self.ledger.peek(call).map_or(0, |entry| entry.barren);
+        self.detach(now, call, cause, why);
+        if let Some(entry) = self.ledger.get(call) {
+            entry.barren = barren.saturating_add(1);
+        }
+        let wait = self.config.backoff.patient(barren, &mut self.rng).max(floor.unwrap_or_default());
+        self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
     }
 
     /// Parts a call from its stream: its next POST is a re-issue, under a new id. The earlier request can't answer any

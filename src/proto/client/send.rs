@@ -63,7 +63,7 @@ impl Client {
         let mut free = self.free_slots();
         for call in std::mem::take(&mut self.queue) {
             let Some(entry) = self.ledger.get(call) else { continue };
-            if matches!(entry.kind, Kind::Notification | Kind::Terminate) {
+            if matches!(entry.kind, Kind::Notification | Kind::Terminate) || entry.is_endless() {
                 self.post(now, call);
             } else if free == 0 || (self.session.suspect && !entry.was_sent()) {
                 self.queue.push_back(call);
@@ -95,7 +95,8 @@ impl Client {
     pub(super) fn post(&mut self, now: Instant, call: CallId) {
         // A re-issue that was safe when it was planned may not be any more: hints are asked when it goes.
         let unsafe_now = |entry: &Entry| {
-            entry.reissue_why.is_some() && entry.outcome() == Outcome::Unknown && !self.is_safe(now, entry)
+            let may_run_twice = entry.is_endless() || self.is_safe(now, entry);
+            entry.reissue_why.is_some() && entry.outcome() == Outcome::Unknown && !may_run_twice
         };
         if let Some(cause) = self.ledger.peek(call).filter(|entry| unsafe_now(entry)).map(|entry| entry.cause)
         {
