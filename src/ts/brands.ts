@@ -113,7 +113,8 @@ export function rejection(errors: SdkErrors, failing: Failing): unknown {
   const because = { cause: errors.failed(event, refusal, options) };
   if (refusal !== undefined) {
     const text = refusal.text === undefined ? event.message : shortened(refusal.text);
-    return errors.http("message", `Error POSTing to endpoint: ${text}`, refusal, because);
+    const error = errors.http("message", `Error POSTing to endpoint: ${text}`, refusal, because);
+    return hide(error, aiMark, true);
   }
   if (event.reason === "network_error" && thrown instanceof Error) return thrown;
   if (event.reason === "unexpected_content") return errors.unexpected(event.message, because);

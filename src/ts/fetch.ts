@@ -195,6 +195,8 @@ export class Exchanges {
     for (const [name, value] of Object.entries(callHeaders?.params ?? {})) merged.set(name, value);
     if (credentials !== undefined) {
       const bearer = (token: string | undefined) => {
+        // What fetch says of a value that it refuses shows the value.
+        if (token && !/^[\t\x20-\x7e\x80-\xff]+$/.test(token)) throw new TypeError("no header can carry it");
         if (token) merged.set("authorization", `Bearer ${token}`);
       };
       await this.#asked("authProvider.token()", () => credentials.token(), bearer, signal);

@@ -52,6 +52,6 @@ export function readTransportSettings(url: string | URL, given: TransportOptions
 
 /** The official transports set these themselves, whatever is given. */
 function withoutOwn(requestInit: RequestInit): RequestInit {
-  const { method: _method, body: _body, signal: _signal, ...init } = requestInit;
-  return init;
+  const { method: _method, body: _body, signal: _signal, headers, ...init } = requestInit;
+  return headers ? { ...init, headers } : init;
 }

@@ -124,6 +124,24 @@ test("a provider that throws fails its calls with what it threw, and no others",
   await transport.send(work(2));
 });
 
+test("a token that no header can carry fails its call, and is shown nowhere", async (t) => {
+  const server = guarded({ wanted: undefined });
+  const lines = [];
+  const logger = Object.fromEntries(
+    ["debug", "info", "warn", "error"].map((level) => [level, (...line) => lines.push(line)]),
+  );
+  const transport = await started(t, {
+    fetch: server.fetch,
+    authProvider: { token: () => "se\ncret" },
+    logger,
+  });
+  transport.onevent = (event) => lines.push(event);
+  const thrown = await transport.send(initialize).catch((caught) => caught);
+  assert.match(thrown.message, /no header can carry/);
+  assert.doesNotMatch(JSON.stringify([lines, thrown.message]), /cret/);
+  assert.deepEqual(server.requests, []);
+});
+
 test("what onUnauthorized throws is what its calls reject with; without it they reject as unauthorized", async (t) => {
   const server = guarded({ wanted: "Bearer never" });
   const mine = new RangeError("denied");

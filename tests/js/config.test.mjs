@@ -95,6 +95,15 @@ test("without options there are defaults, and what is undefined is not given", (
   assert.equal(readSettings(address, { timeouts: { deadlineMs: 500 } }).handshakeMs, 500);
 });
 
+test("a session listens where somebody would hear of it, or where it is told to", () => {
+  const listens = (options) => readSettings(address, options).core().listen === true;
+  assert.equal(listens({}), false);
+  assert.equal(listens({ listen: "auto", onEvent() {} }), true);
+  assert.equal(listens({ onRequest: async () => ({}) }), true);
+  assert.equal(listens({ listen: true }), true);
+  assert.equal(listens({ listen: false, onEvent() {} }), false);
+});
+
 test("connectMs in force follows the clocks that are set, as in the core", () => {
   const cases = [
     [{}, {}, 5_000],

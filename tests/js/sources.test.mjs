@@ -53,7 +53,7 @@ test("no other entry reaches an entry for an SDK", () => {
   }
 });
 
-test("importing an entry starts nothing: no fetch, no timer, no clock, no compilation", async (t) => {
+test("importing an entry, or making a transport of it, starts nothing: no fetch, no timer, no clock, no compilation", async (t) => {
   const used = [];
   const note = (what) => () => {
     used.push(what);
@@ -67,8 +67,9 @@ test("importing an entry starts nothing: no fetch, no timer, no clock, no compil
   t.mock.method(WebAssembly, "compile", note("compile"));
   t.mock.method(WebAssembly, "Module", note("Module"));
   for (const entry of ["index.js", "url.js", "url-node.js", "slim.js"]) {
-    const { connect } = await import(new URL(entry, folder));
+    const { connect, LandfallTransport } = await import(new URL(entry, folder));
     assert.equal(typeof connect, "function", entry);
+    new LandfallTransport("https://server.test/mcp");
   }
   assert.deepEqual(used, []);
 });

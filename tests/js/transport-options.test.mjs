@@ -60,6 +60,7 @@ test("nulls, options of other versions and what the official transports set them
   });
   await transport.start();
   assert.deepEqual(lines, ["landfall: the option eventSourceInit is not known, and is ignored"]);
+  fakeTransport({ requestInit: { headers: null } });
   const bare = fakeTransport(null);
   await bare.transport.start();
 });

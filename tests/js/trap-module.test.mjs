@@ -6,6 +6,8 @@ import { test } from "node:test";
 import { connector } from "../../target/npm/connect.js";
 import { createCore } from "../../target/npm/core.js";
 import { Instances } from "../../target/npm/instance.js";
+import { noSdk } from "../../target/npm/sdk.js";
+import { ClientTransport } from "../../target/npm/transport.js";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
@@ -18,12 +20,8 @@ async function until(holds) {
   while (!holds()) await turn();
 }
 
-/** A session over real instances; `ruin()` overwrites the memory of the newest. `streams` are those of calls. */
-async function opened(t, options = {}) {
-  const bad = t.mock.fn();
-  process.on("unhandledRejection", bad);
-  process.on("uncaughtException", bad);
-  t.after(() => process.off("unhandledRejection", bad).off("uncaughtException", bad));
+/** Instances of the real module, collected in `cores`. */
+function realInstances() {
   const cores = [];
   const instances = new Instances(
     () => module,
@@ -32,6 +30,16 @@ async function opened(t, options = {}) {
       return cores.at(-1);
     },
   );
+  return { instances, cores };
+}
+
+/** A session over real instances; `ruin()` overwrites the memory of the newest. `streams` are those of calls. */
+async function opened(t, options = {}) {
+  const bad = t.mock.fn();
+  process.on("unhandledRejection", bad);
+  process.on("uncaughtException", bad);
+  t.after(() => process.off("unhandledRejection", bad).off("uncaughtException", bad));
+  const { instances, cores } = realInstances();
   const connect = connector(instances);
   const streams = [];
   const server = stubServer(({ body }) => {
@@ -73,6 +81,41 @@ test("a trap ends the calls as internal_error and aborts their exchanges; the ne
   assert.equal(server.requests.at(-1).method, "DELETE");
   await turn();
   assert.equal(bad.mock.callCount(), 0);
+});
+
+test("a Client goes on in the same session after a trap, and its standing stream is opened again", async () => {
+  const { instances, cores } = realInstances();
+  const standing = [];
+  const server = stubServer(({ method }) => {
+    if (method !== "GET") return undefined;
+    standing.push(eventStream());
+    return standing.at(-1).response;
+  });
+  const transport = new ClientTransport({ instances, sdk: noSdk }, address, { fetch: server.fetch });
+  const messages = [];
+  transport.onmessage = (message) => messages.push(message);
+  await transport.start();
+  const clientInfo = { name: "c", version: "1" };
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+  await transport.send({ jsonrpc: "2.0", id: 0, method: "initialize", params });
+  await transport.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+  await until(() => standing.length === 1);
+  new Uint8Array(cores[0].memory.buffer).fill(0xff);
+  const call = (id) =>
+    transport.send({ jsonrpc: "2.0", id, method: "tools/call", params: { name: "plain" } });
+  await assert.rejects(call(1), { reason: "internal_error" });
+  await call(2);
+  assert.equal(messages.at(-1).id, 2);
+  assert.equal(
+    server.requests.findLast(({ body }) => body?.id === 2).headers.get("mcp-session-id"),
+    "stub-1",
+  );
+  await until(() => standing.length === 2);
+  standing[1].event({ method: "notifications/tools/list_changed" });
+  await until(() => messages.at(-1).method === "notifications/tools/list_changed");
+  assert.equal(server.posted().filter((method) => method === "initialize").length, 1);
+  await transport.close();
+  assert.equal(server.requests.at(-1).method, "DELETE");
 });
 
 test("a trap in whatever the caller does himself is his call's failure, or changes nothing for him", async (t) => {
