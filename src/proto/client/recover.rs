@@ -7,7 +7,7 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::ResponseHead;
 use crate::proto::ledger::{Entry, Kind};
-use crate::proto::stream::{Body, Events, Phase};
+use crate::proto::stream::{Body, Brought, Events, Phase};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -22,13 +22,15 @@ const MOST_ATTEMPTS: usize = 256;
 pub(super) const FAILURES_TO_ASK: u32 = 2;
 
 impl Client {
-    /// An event stream ended without the call's response.
+    /// An event stream ended without the call's response. A resume that was opened beside it takes its place.
     pub(super) fn on_drop(&mut self, now: Instant, call: CallId, events: &Events, cause: DropCause) {
-        self.close_attempt(now, call, events.resumed, events.fresh, events.since);
+        let rival = self.stream(call).and_then(|stream| stream.rival.take());
+        self.close_attempt(now, call, events.brought(), rival.is_none());
         if events.resumed && events.unreported {
             self.report(now, call, events.fresh, events.repeats);
         }
         let Some(stream) = self.stream(call) else { return };
+        stream.suspect = false;
         if events.resumed && events.fresh == 0 {
             stream.barren += 1;
         }
@@ -36,13 +38,13 @@ impl Client {
         // A probe is not worth a resume, and some pages may not resume.
         let is_probe = self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Probe);
         let cursor = cursor.filter(|_| !is_probe && !self.session.no_resume);
-        self.stop_race(call);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
+            rival.inspect(|rival| _ = self.abort(rival.exchange));
             let text = "the stream ended, and the data of its last event is no JSON";
             return self.fail(now, call, Reason::MalformedResponse, text);
         }
         let shown = cursor.as_deref().map(|cursor| self.shown(cursor));
-        if cursor.is_some() && cause == DropCause::End && events.moved {
+        if rival.is_none() && cursor.is_some() && cause == DropCause::End && events.moved {
             return self.wait_politely(now, call);
         }
         self.stats.on_drop(cause);
@@ -53,6 +55,9 @@ impl Client {
             self.stats.levels.l1.tried += 1;
         }
         self.call_event(now, call, Event::Disconnected { cause, cursor: shown });
+        if let Some(rival) = rival {
+            return self.promote(now, call, rival);
+        }
         if cursor.is_none() {
             let said = self.stream(call).and_then(|stream| stream.said.take());
             let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
@@ -400,24 +405,18 @@ impl Client {
         self.call_event(now, call, event);
     }
 
-    /// An event stream is over: what it brought.
-    pub(super) fn close_attempt(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        resumed: bool,
-        fresh: u32,
-        since: Instant,
-    ) {
-        self.stats.histograms.stream_ms.record(millis(now.since(since)));
-        if !resumed {
+    /// An event stream is over: what it brought. Its attempt is the last, unless a resume was opened beside it.
+    pub(super) fn close_attempt(&mut self, now: Instant, call: CallId, stream: Brought, is_last: bool) {
+        self.stats.histograms.stream_ms.record(millis(now.since(stream.since)));
+        if !stream.resumed {
             return;
         }
-        let brought = if fresh > 0 { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
+        let hit = stream.fresh > 0;
+        let brought = if hit { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
         *brought += 1;
-        if let Some(attempt) = self.last_attempt(call) {
-            attempt.events = fresh;
-            attempt.result = if fresh > 0 { AttemptResult::Resumed } else { AttemptResult::Empty };
+        if let Some(attempt) = self.last_attempt(call).filter(|_| is_last) {
+            attempt.events = stream.fresh;
+            attempt.result = if hit { AttemptResult::Resumed } else { AttemptResult::Empty };
         }
     }
 

@@ -119,9 +119,10 @@ impl Client {
     /// Counts what a stream that is still open brought.
     fn close_open_stream(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
+        let is_last = stream.rival.is_none();
         if let Phase::Reading(_, Body::Events(events)) = &stream.phase {
-            let (resumed, fresh, since) = (events.resumed, events.fresh, events.since);
-            self.close_attempt(now, call, resumed, fresh, since);
+            let brought = events.brought();
+            self.close_attempt(now, call, brought, is_last);
         }
     }
 

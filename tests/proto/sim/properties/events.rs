@@ -1,6 +1,6 @@
 //! What comes to the client, and what it hands on.
 
-use landfall::proto::{CallId, DropCause, Event, Level, OnGap, SessionState};
+use landfall::proto::{CallId, Event, Level, OnGap, SessionState};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
@@ -41,9 +41,9 @@ impl Judge<'_> {
             Delivery::Bytes(stretch) => {
                 self.marks.extend(stretch.marks.iter().map(|(_, mark)| (watch, id, mark.clone())));
             }
-            Delivery::End => seen.dropped = Some(now),
+            Delivery::End => seen.dropped = (!network.has_rival(id)).then_some(now),
             Delivery::Failed(code) => {
-                seen.dropped = Some(now);
+                seen.dropped = (!network.has_rival(id)).then_some(now);
                 if let Some(post) = seen.posts.iter_mut().find(|(post, _)| !code.is_empty() && *post == id) {
                     post.1 = Sent::Unexecuted;
                 }
@@ -62,7 +62,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The silent body was given up, and its rival is read.
+    /// The silent body is over, and its rival is read.
     fn on_rival_won(&mut self, watch: usize) {
         if let Some((rival, marks)) = self.watches[watch].rival.take() {
             self.marks.extend(marks.into_iter().map(|mark| (watch, rival, mark)));
@@ -164,7 +164,7 @@ impl Judge<'_> {
                 seen.heard(now);
             }
             Event::Polling { .. } | Event::Queued => seen.rests(now),
-            Event::Disconnected { cause: DropCause::Idle, .. } => self.on_rival_won(watch),
+            Event::Disconnected { .. } => self.on_rival_won(watch),
             Event::InputRequired { .. } => {
                 seen.heard(now);
                 seen.barren.clear();
