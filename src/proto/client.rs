@@ -355,6 +355,7 @@ impl Client {
             reissues: 0,
             reissue_why: None,
             carried_over: false,
+            planned: None,
             cause: None,
             redirect: None,
             redirects: 0,

@@ -1,11 +1,12 @@
 //! The ledger: one entry per call that has not ended, one outcome per entry.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::config::{OnGap, Timeouts};
 use super::deadline::Budget;
 use super::error::{Outcome, Reason};
-use super::event::{Diagnostics, ReissueCause};
+use super::event::{Diagnostics, Level, ReissueCause};
 use super::jsonrpc::quote;
 use super::session::Identity;
 use super::stream::Stream;
@@ -72,6 +73,8 @@ pub(crate) struct Entry {
     pub(crate) reissue_why: Option<ReissueCause>,
     /// A replacement of the session carried it over: once is enough.
     pub(crate) carried_over: bool,
+    /// An attempt to recover that waits to be made, and for how long.
+    pub(crate) planned: Option<(Level, Duration)>,
     /// The first cause that made its stream unrecoverable.
     pub(crate) cause: Option<Reason>,
     pub(crate) timeouts: Timeouts,

@@ -2,8 +2,8 @@
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Event, ExchangeId, HttpRequest, Method, Options, Outcome, Reason, Redirect,
-    ReplayOption, ResponseHead,
+    Attempt, CallId, CallSpec, Event, ExchangeId, HttpRequest, Level, Method, Options, Outcome, Reason,
+    Redirect, ReplayOption, ResponseHead,
 };
 
 /// Lists tools `t` (these annotations) in a connected session.
@@ -255,6 +255,8 @@ fn a_session_is_replaced_at_most_three_times_a_minute_and_once_per_call() {
             }
         }
         assert_eq!(world.failure(call).reason, Reason::SessionLost);
+        let attempts = &world.failure(call).diagnostics.attempts;
+        assert!(n > 0 || matches!(attempts[..], [Attempt { level: Level::L2, .. }]), "{attempts:?}");
     }
     assert_eq!(handshakes, 3);
 }

@@ -67,8 +67,10 @@ impl Client {
 
     /// Bytes came on the body that was suspect: it lives, and whoever raced it gives up.
     pub(super) fn cleared(&mut self, now: Instant, call: CallId) {
-        if let Some(stream) = self.stream(call) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        if let Some(stream) = entry.stream.as_mut() {
             if std::mem::take(&mut stream.suspect) {
+                entry.planned = None;
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.session.parked.retain(|parked| *parked != call);
                 self.stop_race(call);
@@ -94,6 +96,7 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             stream.rival = Some(Rival { exchange, decoder: None, bytes: Vec::new(), moved: false });
         }
+        self.note_attempt(now, call);
         self.arm_connect(now, call);
     }
 

@@ -178,17 +178,25 @@ impl Client {
         // Whoever waited for the speaker has a wait of its own now.
         self.session.parked.retain(|parked| *parked != call);
         self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
-        let cursor = self.shown_cursor(call).filter(|_| level == Level::L1);
+        if let Some(entry) = self.ledger.get(call) {
+            entry.planned = Some((level, wait));
+        }
+    }
+
+    /// The planned attempt is made.
+    pub(super) fn note_attempt(&mut self, now: Instant, call: CallId) {
+        let cursor = self.shown_cursor(call);
         let Some(entry) = self.ledger.get(call) else { return };
+        let Some((level, wait)) = entry.planned.take() else { return };
         let attempts = &mut entry.diagnostics.attempts;
         if attempts.len() == MOST_ATTEMPTS {
             attempts.remove(0);
         }
         attempts.push(Attempt {
             level,
-            at: (now + wait).as_millis(),
+            at: now.as_millis(),
             wait_ms: millis(wait),
-            cursor,
+            cursor: cursor.filter(|_| level == Level::L1),
             result: AttemptResult::Aborted,
             status: None,
             events: 0,

@@ -82,6 +82,7 @@ impl Client {
         entry.questions = 0;
         entry.adopts = false;
         entry.reissue_why = Some(why);
+        entry.planned = None;
         entry.cause.get_or_insert(cause);
         if let Some(exchange) = exchange {
             self.abort(exchange);

@@ -1,8 +1,10 @@
 //! The second rung: a dead session is replaced, once for all its calls.
 
+use std::time::Duration;
+
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
-use crate::proto::event::{DropCause, Event, Failure, ReissueCause, SessionState};
+use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause, SessionState};
 use crate::proto::jsonrpc::field;
 use crate::proto::ledger::Kind;
 use crate::proto::session::State;
@@ -41,6 +43,9 @@ impl Client {
                 entry.carried_over = true;
                 if entry.stream.is_some() {
                     self.detach(now, call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
+                    if let Some(entry) = self.ledger.get(call) {
+                        entry.planned = Some((Level::L2, Duration::ZERO));
+                    }
                 }
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.requeue(now, call);

@@ -129,6 +129,7 @@ impl Client {
                 self.timers.set(Owner::Call(call), Clock::FirstByte, first_byte);
                 self.set_clocks(now, call);
                 if let Some(why) = why {
+                    self.note_attempt(now, call);
                     self.call_event(now, call, Event::Reissued { why, wire_id: wire_id.clone() });
                 }
                 self.call_event(now, call, Event::Sent { wire_id, reissue: why.is_some() });
@@ -171,6 +172,7 @@ impl Client {
             stream.phase = Phase::Resuming(exchange);
             stream.last_get = Some(now);
         }
+        self.note_attempt(now, call);
         self.arm_connect(now, call);
         self.set_clocks(now, call);
     }
