@@ -104,3 +104,17 @@ fn an_attempt_counts_when_it_is_made_and_not_when_it_is_planned() {
     assert_eq!(attempts[0].at, world.now.as_millis() - 1_000.0);
     assert_eq!(world.client.metrics(false).exhausted, 1);
 }
+
+#[test]
+fn a_response_that_comes_too_late_is_dropped_and_counted() {
+    let mut world = World::connected(options());
+    let (call, id, _) = world.streaming();
+    world.client.cancel(world.now, call);
+    world.drain();
+    world.take_cancelled();
+    let (other, _, post) = world.streaming();
+    world.body(post, &result(&id));
+    assert!(world.is_pending(other));
+    let metrics = world.client.metrics(false);
+    assert_eq!((metrics.unmatched, metrics.duplicates), (1, 0));
+}

@@ -113,6 +113,7 @@ impl Client {
             (id.twin(&ours) || (*id == Id::Null && is_error)).then_some(call)
         });
         let Some(owner) = owner else {
+            self.stats.unmatched += 1;
             let message =
                 format!("a response under the id {} answers no request of ours", excerpt(&id_text(id)));
             return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
