@@ -70,8 +70,7 @@ impl Client {
 
     /// Begins a new session, where that is wanted and was not done too often. One flight for all calls.
     pub(super) fn replace_session(&mut self, now: Instant) -> bool {
-        let connected = !self.session.capabilities.is_empty() || self.session.version.is_some();
-        let may = self.config.replace_session && connected && self.session.may_replace(now);
+        let may = self.config.replace_session && self.session.began && self.session.may_replace(now);
         if !may {
             self.end_trial(now);
         }

@@ -23,7 +23,11 @@ impl Client {
     /// Sends a new call or notification, or lets it wait.
     pub(super) fn enqueue(&mut self, now: Instant, call: CallId) {
         if self.session.state == State::Lost && !self.replace_session(now) {
-            return self.fail(now, call, Reason::SessionLost, "the session is lost");
+            let text = match self.session.began {
+                true => "the session is lost",
+                false => "there is no session: its handshake failed",
+            };
+            return self.fail(now, call, Reason::SessionLost, text);
         }
         match self.session.state {
             State::Closing | State::Closed => {
