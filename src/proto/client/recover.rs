@@ -76,7 +76,7 @@ impl Client {
         let (retry, barren) = (stream.retry, stream.barren);
         stream.resting = retry.is_some();
         let floor = self.floor(now, call);
-        let wait = self.config.backoff.resume(retry, barren, &mut self.rng).max(floor);
+        let wait = self.pace_of(call, retry, barren).max(floor);
         self.set_clocks(now, call);
         let asked = retry.map(|retry| retry.max(floor));
         if let Some(retry) = asked.filter(|retry| self.passes_budget(now, call, *retry)) {
@@ -94,11 +94,7 @@ impl Client {
         stream.resting = false;
         stream.phase = Phase::Waiting;
         let (retry, barren) = (stream.retry, stream.barren);
-        let own = match (at_once, retry) {
-            (true, _) => Duration::ZERO,
-            (false, None) => self.own_wait(call, barren),
-            (false, retry) => self.config.backoff.resume(retry, barren, &mut self.rng),
-        };
+        let own = if at_once { Duration::ZERO } else { self.pace_of(call, retry, barren) };
         let floor = self.floor(now, call);
         let wait = own.max(floor);
         self.set_clocks(now, call);
@@ -110,6 +106,14 @@ impl Client {
         let wait = self.spaced(now, call, wait);
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, barren + 1, wait);
+    }
+
+    /// The wait that the stream's `retry` asks for, else one of our own.
+    fn pace_of(&mut self, call: CallId, retry: Option<Duration>, barren: u32) -> Duration {
+        match retry {
+            Some(hint) => self.config.backoff.hinted(hint, barren, &mut self.rng),
+            None => self.own_wait(call, barren),
+        }
     }
 
     /// What is left of a `Retry-After`.
@@ -436,8 +440,10 @@ impl Client {
         self.fail(now, call, Reason::Cancelled, "cancelled by the caller");
     }
 
-    /// Whether the server should be told that nobody waits any more: we gave up, and it may still be working.
-    pub(super) fn should_tell(kind: Kind, delivery: Outcome, reason: Reason) -> bool {
+    /// Whether the server should be told that nobody waits any more: we gave up, and it may still be working. It is not
+    /// where it answered or refused, where the session is gone, and where its POST met the network's error, as the word
+    /// of it would. By what id it knows a stream that another client began is not known.
+    pub(super) fn should_tell(entry: &Entry, reason: Reason) -> bool {
         let gave_up = matches!(
             reason,
             Reason::Cancelled
@@ -447,7 +453,11 @@ impl Client {
                 | Reason::IdleTimeout
                 | Reason::RecoveryExhausted
                 | Reason::RetryExceedsBudget
+                | Reason::StreamLost
+                | Reason::ResumeRejected
+                | Reason::Gap
+                | Reason::MessageTooLarge
         );
-        kind == Kind::Request && delivery == Outcome::Unknown && gave_up
+        entry.kind == Kind::Request && !entry.adopts && entry.outcome() == Outcome::Unknown && gave_up
     }
 }

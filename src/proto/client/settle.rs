@@ -44,6 +44,7 @@ impl Client {
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
         let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().to_string());
+        let tells = Self::should_tell(&entry, reason);
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
             self.session.suspect = true;
@@ -59,7 +60,7 @@ impl Client {
         } else {
             self.on_own_settled(now, call, kind, settlement);
         }
-        if Self::should_tell(kind, delivery, reason) {
+        if tells {
             self.send_cancelled(now, &wire_id);
         }
         self.send_queued(now);
