@@ -368,6 +368,7 @@ impl Client {
             headers: Vec::new(),
             cors_suspected: false,
             may_have_run: false,
+            orphans: Vec::new(),
             stream: None,
             questions: 0,
             identity: (kind == Kind::Initialize).then(Identity::default),

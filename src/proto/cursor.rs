@@ -221,6 +221,12 @@ impl Cursor {
             .collect()
     }
 
+    /// Events in hand: their keys, and their ids where they have any.
+    pub(crate) fn held(&self) -> Vec<(u32, Option<String>)> {
+        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
+        in_hand.filter_map(|block| Some((block.key?, block.id.clone()))).collect()
+    }
+
     /// Events in hand, and their bytes.
     pub(crate) fn in_hand(&self) -> (usize, usize) {
         let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);

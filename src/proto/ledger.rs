@@ -91,6 +91,8 @@ pub(crate) struct Entry {
     pub(crate) cors_suspected: bool,
     /// An earlier POST of it may have been executed.
     pub(crate) may_have_run: bool,
+    /// Events in hand of a stream that was given up: what fails of them can't come again.
+    pub(crate) orphans: Vec<(u32, Option<String>)>,
     /// `None` until it is sent.
     pub(crate) stream: Option<Stream>,
     /// Where its requests go, if a redirect of the endpoint's origin said so; and how many did.

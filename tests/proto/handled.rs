@@ -150,3 +150,39 @@ fn a_call_can_go_on_from_a_token_that_another_client_kept() {
     assert_eq!(world.failure(call).reason, Reason::ResumeRejected);
     world.assert_nothing_is_left();
 }
+
+#[test]
+fn a_handler_that_fails_when_its_stream_was_given_up_is_reported_at_once() {
+    let mut world = World::connected(options());
+    let call = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        idempotent: true,
+        reports_handling: true,
+        ..CallSpec::default()
+    });
+    let (post, _) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, &(note("1", "a") + &note("2", "b") + &note("3", "c")));
+    let keys = world.keys.clone();
+    world.handled(call, keys[0], true);
+    world.cut(post);
+    let (_, get, _) = world.next_request();
+    world.head(get, 405, "", None); // it can't be resumed, and is sent again
+    world.handled(call, keys[1], false);
+    world.handled(call, keys[1], false);
+    let (_, post, request) = world.next_request();
+    world.handled(call, keys[2], false);
+    let skipped = |world: &World| -> Vec<Option<String>> {
+        let ids = world.events.iter().filter_map(|(_, event)| match event {
+            Event::EventSkipped { event_id } => Some(event_id.clone()),
+            _ => None,
+        });
+        ids.collect()
+    };
+    assert_eq!(skipped(&world), [Some("2".to_string()), Some("3".to_string())], "each once");
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&crate::world::id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.client.metrics(false).skipped, 2);
+    world.assert_nothing_is_left();
+}

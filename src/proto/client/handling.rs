@@ -63,12 +63,21 @@ impl Client {
 
     pub(super) fn on_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
         let Some(report) = self.stream(call).and_then(|stream| stream.cursor.handled(key, ok)) else {
-            return;
+            return self.on_orphan_handled(now, call, key, ok);
         };
         if let Some(id) = report.skipped {
             self.skip(now, call, id);
         }
         self.after_report(now, call, report.moved);
+    }
+
+    fn on_orphan_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let Some(place) = entry.orphans.iter().position(|(held, _)| *held == key) else { return };
+        let (_, id) = entry.orphans.swap_remove(place);
+        if !ok {
+            self.skip(now, call, id);
+        }
     }
 
     fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
