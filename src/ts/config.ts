@@ -1,7 +1,6 @@
 import type { CallSpec, CoreConfig } from "./driver.js";
 import { ConfigError, textOf } from "./errors.js";
 import { Log } from "./log.js";
-import { longestWait } from "./promise.js";
 import { baseUrl, isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "./runtime.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "./types.js";
 import { VERSION } from "./version.js";
@@ -71,11 +70,8 @@ const known = [
 export function readSettings(url: string | URL, given: ConnectOptions = {}): Settings {
   const options = group("options", given, known) as ConnectOptions;
   const { handlerMs = 30_000, ...counted } = numbers(options);
-  // The core has no part in it: it can't tell a handler from a loop, whose time is not limited.
-  const core = {
-    ...{ ...endpoint(url), ...identity(options), ...counted, handlerMs: longestWait },
-    ...choices(options),
-  };
+  // The core has no part in handlerMs: it can't tell a handler from a loop, whose time is not limited.
+  const core = { ...endpoint(url), ...identity(options), ...counted, ...choices(options) };
   const callMs = options.timeouts?.callMs;
   return {
     core: () => ({

@@ -34,7 +34,6 @@ export interface CoreConfig {
   callMs?: number;
   recoveryMs?: number;
   deadlineMs?: number;
-  handlerMs?: number;
   baseMs?: number;
   maxMs?: number;
   maxReissues?: number;
