@@ -71,9 +71,8 @@ impl Backoff {
         self.base.mul_f64(growth)
     }
 
-    /// The wait before a resume: the stream's `retry` where the server gave one, else our own.
-    pub(crate) fn resume(&self, hint: Option<Duration>, barren: u32, rng: &mut Rng) -> Duration {
-        let Some(hint) = hint else { return self.own(barren, rng) };
+    /// The wait before a resume that the stream's `retry` asks for.
+    pub(crate) fn hinted(&self, hint: Duration, barren: u32, rng: &mut Rng) -> Duration {
         let hinted = hint.saturating_add((hint / 10).min(HINT_SPREAD).mul_f64(rng.fraction()));
         if barren < BARREN_LIMIT {
             return hinted;

@@ -24,8 +24,6 @@ pub struct TimeoutOptions {
     pub recovery: Option<f64>,
     /// `deadlineMs`.
     pub deadline: Option<f64>,
-    /// `handlerMs`.
-    pub handler: Option<f64>,
 }
 
 impl TimeoutOptions {
@@ -39,11 +37,10 @@ impl TimeoutOptions {
             call: self.call.or(base.call),
             recovery: self.recovery.or(base.recovery),
             deadline: self.deadline.or(base.deadline),
-            handler: self.handler.or(base.handler),
         }
     }
 
-    fn named(&self) -> [(&'static str, Option<f64>); 8] {
+    fn named(&self) -> [(&'static str, Option<f64>); 7] {
         [
             ("handshakeMs", self.handshake),
             ("connectMs", self.connect),
@@ -52,7 +49,6 @@ impl TimeoutOptions {
             ("callMs", self.call),
             ("recoveryMs", self.recovery),
             ("deadlineMs", self.deadline),
-            ("handlerMs", self.handler),
         ]
     }
 
@@ -103,7 +99,6 @@ impl TimeoutOptions {
             call: span(patience),
             recovery: span(recovery),
             deadline: span(deadline),
-            handler: span(self.handler.unwrap_or(30_000.0)),
         })
     }
 }
@@ -118,7 +113,6 @@ pub(crate) struct Timeouts {
     pub(crate) call: Duration,
     pub(crate) recovery: Duration,
     pub(crate) deadline: Duration,
-    pub(crate) handler: Duration,
     /// A stream that is silent, and of which nothing can be learned, fails its call after `recovery`.
     pub(crate) silence_counts: bool,
 }

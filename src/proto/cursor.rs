@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::http::header_value;
-use super::time::Instant;
 
 /// Ids of events that were handled, with their order: the newest, as hashes.
 #[derive(Debug, Default)]
@@ -65,7 +64,6 @@ struct Block {
     id: Option<String>,
     key: Option<u32>,
     bytes: usize,
-    since: Instant,
     state: State,
     /// It failed before.
     second: bool,
@@ -119,24 +117,24 @@ impl Cursor {
     }
 
     /// A block came and was handed out under `key`, or needs no handler. Whether the cursor moved.
-    pub(crate) fn arrive(&mut self, now: Instant, id: Option<&str>, key: Option<u32>, bytes: usize) -> bool {
+    pub(crate) fn arrive(&mut self, id: Option<&str>, key: Option<u32>, bytes: usize) -> bool {
         let state = if key.is_some() { State::InHand } else { State::Done };
         let again = id
             .filter(|id| !id.is_empty())
             .and_then(|id| self.blocks.iter_mut().find(|b| b.id.as_deref() == Some(id)));
         if let Some(block) = again.filter(|block| block.state == State::Failed) {
             block.second = !std::mem::take(&mut block.broken);
-            (block.key, block.state, block.since) = (key, state, now);
+            (block.key, block.state) = (key, state);
         } else {
             let id = id.map(str::to_string);
-            self.blocks.push_back(Block { id, key, bytes, since: now, state, second: false, broken: false });
+            self.blocks.push_back(Block { id, key, bytes, state, second: false, broken: false });
         }
         self.advance()
     }
 
     /// A broken event came: the cursor stays before it, so that a resume brings it again.
     /// Whether it came broken before.
-    pub(crate) fn broken(&mut self, now: Instant, id: Option<&str>) -> bool {
+    pub(crate) fn broken(&mut self, id: Option<&str>) -> bool {
         const NEAR: usize = 64; // A resume brings it early; an endless row of them is not searched.
         let id = id.map(str::to_string);
         let known = id.is_some() && self.blocks.iter().take(NEAR).any(|block| block.id == id && block.broken);
@@ -148,7 +146,7 @@ impl Cursor {
                 id,
                 key: None,
                 bytes: 1,
-                since: now,
+
                 state: State::Failed,
                 second: false,
                 broken: true,
@@ -221,15 +219,15 @@ impl Cursor {
             .collect()
     }
 
+    /// Events in hand: their keys, and their ids where they have any.
+    pub(crate) fn held(&self) -> Vec<(u32, Option<String>)> {
+        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
+        in_hand.filter_map(|block| Some((block.key?, block.id.clone()))).collect()
+    }
+
     /// Events in hand, and their bytes.
     pub(crate) fn in_hand(&self) -> (usize, usize) {
         let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
         in_hand.fold((0, 0), |(events, bytes), block| (events + 1, bytes + block.bytes))
-    }
-
-    /// The key that has been in hand the longest, and since when.
-    pub(crate) fn oldest(&self) -> Option<(u32, Instant)> {
-        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
-        in_hand.filter_map(|block| Some((block.key?, block.since))).min_by_key(|(_, since)| *since)
     }
 }

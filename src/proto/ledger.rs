@@ -1,11 +1,12 @@
 //! The ledger: one entry per call that has not ended, one outcome per entry.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::config::{OnGap, Timeouts};
 use super::deadline::Budget;
 use super::error::{Outcome, Reason};
-use super::event::{Diagnostics, ReissueCause};
+use super::event::{Diagnostics, Level, ReissueCause};
 use super::jsonrpc::{quote, Id};
 use super::session::Identity;
 use super::stream::Stream;
@@ -114,6 +115,8 @@ pub(crate) struct Entry {
     pub(crate) reissue_why: Option<ReissueCause>,
     /// A replacement of the session carried it over: once is enough.
     pub(crate) carried_over: bool,
+    /// An attempt to recover that waits to be made, and for how long.
+    pub(crate) planned: Option<(Level, Duration)>,
     /// The first cause that made its stream unrecoverable.
     pub(crate) cause: Option<Reason>,
     pub(crate) timeouts: Timeouts,
@@ -130,6 +133,8 @@ pub(crate) struct Entry {
     pub(crate) cors_suspected: bool,
     /// An earlier POST of it may have been executed.
     pub(crate) may_have_run: bool,
+    /// Events in hand of a stream that was given up: what fails of them can't come again.
+    pub(crate) orphans: Vec<(u32, Option<String>)>,
     /// `None` until it is sent.
     pub(crate) stream: Option<Stream>,
     /// Where its requests go, if a redirect of the endpoint's origin said so; and how many did.

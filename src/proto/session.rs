@@ -63,6 +63,8 @@ pub(crate) struct Session {
     pub(crate) id: Option<String>,
     /// The negotiated version; sent with every request after the handshake.
     pub(crate) version: Option<String>,
+    /// A handshake was done: what is lost since can be replaced.
+    pub(crate) began: bool,
     /// When the handshake under way must be done.
     pub(crate) handshake_by: Instant,
     /// Header names of a request that was answered: a preflight let them pass.
@@ -135,6 +137,7 @@ impl Session {
             state: State::New,
             id: None,
             version: None,
+            began: false,
             handshake_by: Instant::default(),
             allowed_headers: BTreeSet::new(),
             no_resume: false,

@@ -32,6 +32,10 @@ pub struct Metrics {
     pub events: u64,
     /// Repeats dropped.
     pub duplicates: u64,
+    /// Responses dropped: they came after their call had ended, or answer nothing. No part of the public shape, and no
+    /// repeats: nothing of theirs was delivered before.
+    #[serde(skip)]
+    pub unmatched: u64,
     /// Gaps reported.
     pub gaps: u64,
     /// Events whose handler failed for good.

@@ -59,7 +59,19 @@ pub(crate) struct Events {
     pub(crate) repeats: u32,
 }
 
+/// What came of an event stream.
+#[derive(Copy, Clone)]
+pub(crate) struct Brought {
+    pub(crate) resumed: bool,
+    pub(crate) since: Instant,
+    pub(crate) fresh: u32,
+}
+
 impl Events {
+    pub(crate) fn brought(&self) -> Brought {
+        Brought { resumed: self.resumed, since: self.since, fresh: self.fresh }
+    }
+
     pub(crate) fn new(now: Instant, decoder: Decoder, resumed: bool) -> Self {
         Self {
             since: now,
@@ -122,6 +134,8 @@ pub(crate) struct Rival {
     pub(crate) decoder: Option<Decoder>,
     /// What it brought so far, none of it data.
     pub(crate) bytes: Vec<u8>,
+    /// An id came that moves the cursor, should it win.
+    pub(crate) moved: bool,
 }
 
 impl Stream {

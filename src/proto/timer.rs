@@ -24,8 +24,6 @@ pub enum Clock {
     Connect,
     /// A wait before the next attempt: the server's `retry`, `Retry-After`, or our own backoff.
     Wait,
-    /// `handlerMs`: the handler of the event that has been in hand the longest.
-    Handler,
     /// The wait for the DELETE of `close`.
     Close,
 }

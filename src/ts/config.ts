@@ -4,7 +4,6 @@ import type { CallSpec, CoreConfig } from "./driver.js";
 import { ConfigError, textOf } from "./errors.js";
 import { Log } from "./log.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "./options.js";
-import { longestWait } from "./promise.js";
 import { reconnection } from "./reconnection.js";
 import { baseUrl, isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "./runtime.js";
 import { type Known, readState } from "./state.js";
@@ -107,8 +106,7 @@ export function readSettings(
     authProvider === undefined ? undefined : readProvider(authProvider, new URL(address), options);
   // The core has no part in handlerMs: it can't tell a handler from a loop, whose time is not limited.
   const core = {
-    ...{ url: address, ...reconnection(options), ...identity(options), ...counted, handlerMs: longestWait },
-    ...choices(options),
+    ...{ url: address, ...reconnection(options), ...identity(options), ...counted, ...choices(options) },
     ...(credentials === undefined ? {} : { auth: true, maxStepUps: credentials.maxStepUps }),
   };
   const callMs = options.timeouts?.callMs;

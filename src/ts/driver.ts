@@ -38,7 +38,6 @@ export interface CoreConfig {
   callMs?: number;
   recoveryMs?: number;
   deadlineMs?: number;
-  handlerMs?: number;
   baseMs?: number;
   maxMs?: number;
   maxReissues?: number;

@@ -41,7 +41,6 @@ impl Object<'_> {
             call: self.number("callMs"),
             recovery: self.number("recoveryMs"),
             deadline: self.number("deadlineMs"),
-            handler: self.number("handlerMs"),
         }
     }
 

@@ -326,8 +326,10 @@ fn a_limit_that_is_passed_is_named_with_its_number() {
         "{}",
         world.failure(call).text
     );
+    world.take_cancelled();
     let call = json_answer(&mut world, |_| "x".repeat(301));
     assert!(world.failure(call).text.contains("300 bytes (limits.maxBodyBytes)"));
+    world.take_cancelled();
     world.pass(100_000);
     assert!(world.requests.is_empty(), "what is too large is not resumed");
 }

@@ -198,3 +198,79 @@ fn a_redirect_of_the_resume_beside_a_silent_body_is_followed_in_its_origin_and_e
     world.body(post, &result(&id));
     assert!(world.answer(call).contains("ok"));
 }
+
+#[test]
+fn a_resume_beside_a_silent_body_goes_on_when_that_one_dies_with_what_it_brought() {
+    for (brought, ended) in
+        [(None, true), (None, false), (Some(": hi\n\nid: 2\n\n"), false), (Some(""), true)]
+    {
+        let (mut world, call, id, post, get) = silent();
+        if let Some(brought) = brought {
+            world.head(get, 200, SSE, None);
+            world.body(get, brought);
+        }
+        match ended {
+            true => world.end(post),
+            false => world.cut(post),
+        }
+        assert!(world.aborted.is_empty() && world.requests.is_empty(), "the resume under way is the call's");
+        assert!(world.names().contains(&if ended { "disconnected:end" } else { "disconnected:network" }));
+        if brought.is_none() {
+            world.head(get, 200, SSE, None);
+        }
+        world.body(get, &note("3", "c"));
+        world.cut(get);
+        let (_, get, request) = world.next_request();
+        assert_eq!(header(&request, "last-event-id"), Some("3"));
+        world.head(get, 200, SSE, None);
+        world.body(get, &result(&id));
+        assert!(world.answer(call).contains("ok"));
+        let metrics = world.client.metrics(false);
+        assert_eq!((metrics.resumes.tried, metrics.resumes.hit, metrics.resumes.empty), (2, 1, 1));
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_resume_that_takes_over_before_its_headers_still_has_connect_ms_for_them() {
+    let (mut world, _, _, post, get) = silent();
+    world.cut(post);
+    world.pass(4_999);
+    assert!(world.aborted.is_empty());
+    world.pass(1);
+    assert!(world.aborted.contains(&get));
+    let (_, _, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("1"));
+}
+
+#[test]
+fn a_resume_beside_a_silent_body_that_moves_the_cursor_and_ends_was_closed_politely() {
+    let (mut world, call, id, post, get) = silent();
+    world.head(get, 200, SSE, None);
+    world.body(get, "retry: 2000\nid: 2\n\n");
+    world.end(get);
+    assert_eq!(world.aborted, [post], "the silent body");
+    assert!(world.names().contains(&"polling"));
+    let (wait, get, request) = world.next_request();
+    assert!(wait >= 2_000.0, "{wait}");
+    assert_eq!(header(&request, "last-event-id"), Some("2"));
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn ids_that_a_lost_resume_brought_are_not_the_calls() {
+    let (mut world, call, id, post, get) = silent();
+    world.head(get, 200, SSE, None);
+    world.body(get, "id: 9\n\n");
+    world.body(post, &note("2", "b"));
+    assert_eq!(world.aborted, [get]);
+    world.cut(post);
+    let (_, get, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("2"), "what lies between may be on its way to nobody");
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}

@@ -1,7 +1,7 @@
 //! Handle, then commit: what a resume asks for while handlers work, fail, or never return.
 
 use crate::world::{header, note, options, result, World, SSE};
-use landfall::proto::{CallSpec, Event, Options, Reason, TimeoutOptions};
+use landfall::proto::{CallSpec, Event, Options, Reason};
 
 /// Cuts the stream: the cursor that the resume asks with, and its exchange.
 fn cut(world: &mut World, exchange: landfall::proto::ExchangeId) -> (String, landfall::proto::ExchangeId) {
@@ -72,23 +72,6 @@ fn an_event_that_failed_and_did_not_come_again_is_reported_before_the_outcome() 
 }
 
 #[test]
-fn a_handler_that_never_returns_failed_after_handler_ms_and_its_late_report_is_nothing() {
-    let mut world = World::connected(Options {
-        timeouts: TimeoutOptions { handler: Some(2_000.0), ..TimeoutOptions::default() },
-        ..options()
-    });
-    let (call, id, post) = world.handling();
-    world.body(post, &note("1", "a"));
-    world.pass(2_000);
-    let key = world.keys[0];
-    world.handled(call, key, true);
-    world.body(post, &result(&id));
-    assert_eq!(world.names().last(), Some(&"event_skipped"));
-    assert!(world.answer(call).contains("ok"));
-    world.assert_nothing_is_left();
-}
-
-#[test]
 fn with_nothing_handled_yet_the_stream_is_resumed_behind_the_first_event_in_hand() {
     let mut world = World::connected(options());
     let (call, id, post) = world.handling();
@@ -102,11 +85,7 @@ fn with_nothing_handled_yet_the_stream_is_resumed_behind_the_first_event_in_hand
 
 #[test]
 fn a_slow_consumers_body_is_paused_and_its_clocks_rest() {
-    let mut world = World::connected(Options {
-        max_pending_events: Some(3.0),
-        timeouts: TimeoutOptions { handler: Some(1e9), ..TimeoutOptions::default() },
-        ..options()
-    });
+    let mut world = World::connected(Options { max_pending_events: Some(3.0), ..options() });
     let (call, id, post) = world.handling();
     world.body(post, &(note("1", "a") + &note("2", "b")));
     assert!(world.paused.is_empty());
@@ -148,5 +127,41 @@ fn a_call_can_go_on_from_a_token_that_another_client_kept() {
         ..CallSpec::default()
     });
     assert_eq!(world.failure(call).reason, Reason::ResumeRejected);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_handler_that_fails_when_its_stream_was_given_up_is_reported_at_once() {
+    let mut world = World::connected(options());
+    let call = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        idempotent: true,
+        reports_handling: true,
+        ..CallSpec::default()
+    });
+    let (post, _) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, &(note("1", "a") + &note("2", "b") + &note("3", "c")));
+    let keys = world.keys.clone();
+    world.handled(call, keys[0], true);
+    world.cut(post);
+    let (_, get, _) = world.next_request();
+    world.head(get, 405, "", None); // it can't be resumed, and is sent again
+    world.handled(call, keys[1], false);
+    world.handled(call, keys[1], false);
+    let (_, post, request) = world.next_request();
+    world.handled(call, keys[2], false);
+    let skipped = |world: &World| -> Vec<Option<String>> {
+        let ids = world.events.iter().filter_map(|(_, event)| match event {
+            Event::EventSkipped { event_id } => Some(event_id.clone()),
+            _ => None,
+        });
+        ids.collect()
+    };
+    assert_eq!(skipped(&world), [Some("2".to_string()), Some("3".to_string())], "each once");
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&crate::world::id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.client.metrics(false).skipped, 2);
     world.assert_nothing_is_left();
 }

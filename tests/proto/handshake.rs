@@ -190,3 +190,27 @@ fn handshake_ms_bounds_the_whole_handshake() {
     world.pass(10_000);
     assert_eq!(world.failure(CONNECT).reason, Reason::ConnectTimeout);
 }
+
+#[test]
+fn after_a_handshake_that_failed_in_either_half_the_next_call_fails_clearly_and_nothing_is_sent() {
+    for confirming in [false, true] {
+        let mut world = connecting();
+        let (post, request) = world.request();
+        if confirming {
+            world.head(post, 200, JSON, Some("s1"));
+            let result = r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#;
+            world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, id_of(&request)));
+            world.end(post);
+        }
+        let (post, _) = if confirming { world.request() } else { (post, request) };
+        world.head(post, 500, "", None);
+        world.end(post);
+        assert_eq!(world.failure(CONNECT).reason, Reason::HttpError);
+        let call = world.call();
+        let failure = world.failure(call);
+        assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::NotSent));
+        assert!(failure.text.contains("its handshake failed"), "{}", failure.text);
+        assert!(world.requests.is_empty() && world.ready.is_none());
+        world.assert_nothing_is_left();
+    }
+}

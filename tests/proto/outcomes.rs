@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::world::{header, id_of, note, options, World, JSON, SSE};
-use landfall::proto::{CallId, OnGap, Options, Reason, Redirect, ResponseHead, TimeoutOptions};
+use landfall::proto::{CallId, ExchangeId, OnGap, Options, Reason, Redirect, ResponseHead, TimeoutOptions};
 
 /// Reasons of later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
 const ELSEWHERE: [(&str, &str); 4] = [
@@ -186,4 +186,70 @@ fn every_reason_of_this_era_is_reached_and_the_rest_is_accounted_for() {
         .filter(|n| !n.is_empty())
         .collect();
     assert_eq!(names, public);
+}
+
+/// The bodies of the requests made so far.
+fn told(world: &World) -> Vec<String> {
+    let bodies = world.requests.iter().filter_map(|(_, request)| request.body.clone());
+    bodies.filter(|body| body.contains("notifications/cancelled")).collect()
+}
+
+/// The server may still be working for a call that we gave up on our own side.
+#[test]
+fn the_server_is_told_once_of_a_call_that_was_given_up_and_may_still_run() {
+    let gap = [note("k/1", "a"), note("k/2", "b"), note("k/3", "c")].concat();
+    for reason in [Reason::StreamLost, Reason::ResumeRejected, Reason::Gap, Reason::MessageTooLarge] {
+        let mut world =
+            World::connected(Options { on_gap: OnGap::Fail, max_event_bytes: Some(1_000.0), ..options() });
+        let (call, id, post) = world.streaming();
+        match reason {
+            Reason::StreamLost => world.cut(post),
+            Reason::MessageTooLarge => world.body(post, &format!("data: {}\n\n", "x".repeat(2_000))),
+            _ => {
+                world.body(post, &gap);
+                world.cut(post);
+                let (_, get, _) = world.next_request();
+                match reason {
+                    Reason::Gap => {
+                        world.head(get, 200, SSE, None);
+                        world.body(get, &note("k/9", "x"));
+                    }
+                    _ => world.head(get, 405, "", None),
+                }
+            }
+        }
+        assert_eq!(world.failure(call).reason, reason);
+        let told = told(&world);
+        assert!(told.len() == 1 && told[0].contains(&id), "{reason:?}: {told:?}");
+    }
+}
+
+#[test]
+fn the_server_is_not_told_of_a_call_that_it_ended_itself_or_that_it_never_got() {
+    let mut world = World::connected(options());
+    let ends: [fn(&mut World, ExchangeId); 3] = [
+        |world, post| {
+            world.head(post, 500, "", None);
+            world.end(post);
+        },
+        |world, post| world.failed(post, "ECONNREFUSED"),
+        |world, post| world.cut(post),
+    ];
+    for end in ends {
+        let call = world.call();
+        let (post, _) = world.request();
+        end(&mut world, post);
+        if world.is_pending(call) {
+            world.client.cancel(world.now, call);
+            world.drain();
+        }
+        assert!(told(&world).is_empty(), "{:?}", world.failure(call).reason);
+    }
+    let mut world = World::new(options());
+    world.client.connect(world.now);
+    world.drain();
+    let (post, _) = world.request();
+    world.head(post, 200, SSE, Some("s1"));
+    world.cut(post);
+    assert!(world.ended.contains_key(&CallId(0)) && told(&world).is_empty(), "never of `initialize`");
 }

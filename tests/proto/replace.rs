@@ -2,8 +2,8 @@
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Event, ExchangeId, HttpRequest, Method, Options, Outcome, Reason, Redirect,
-    ReplayOption, ResponseHead,
+    Attempt, CallId, CallSpec, Event, ExchangeId, HttpRequest, Level, Method, Options, Outcome, Reason,
+    Redirect, ReplayOption, ResponseHead,
 };
 
 /// Lists tools `t` (these annotations) in a connected session.
@@ -272,6 +272,8 @@ fn a_session_is_replaced_at_most_three_times_a_minute_and_once_per_call() {
             }
         }
         assert_eq!(world.failure(call).reason, Reason::SessionLost);
+        let attempts = &world.failure(call).diagnostics.attempts;
+        assert!(n > 0 || matches!(attempts[..], [Attempt { level: Level::L2, .. }]), "{attempts:?}");
     }
     assert_eq!(handshakes, 3);
 }
@@ -399,4 +401,39 @@ fn a_call_carried_into_a_new_session_is_not_sent_a_third_time_on_hints_that_are_
                 .all(|(_, request)| !request.body.as_deref().unwrap_or("").contains("tools/call"))
         }
     );
+}
+
+#[test]
+fn a_new_session_that_fails_in_either_half_of_its_handshake_is_tried_again_by_the_next_call() {
+    for confirming in [false, true] {
+        // A server that tells no capabilities.
+        let result = r#"{"protocolVersion":"2025-11-25"}"#;
+        let mut world = World::new(options());
+        world.client.connect(world.now);
+        world.drain();
+        let (post, request) = world.request();
+        world.head(post, 200, JSON, Some("s1"));
+        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(&request)));
+        world.end(post);
+        let (post, _) = world.request();
+        world.head(post, 202, "", None);
+        world.call();
+        let (post, _) = world.request();
+        world.head(post, 404, "", None);
+        world.end(post);
+        let (post, request) = world.request();
+        if confirming {
+            world.head(post, 200, JSON, Some("s2"));
+            world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(&request)));
+            world.end(post);
+        }
+        let (post, _) = if confirming { world.request() } else { (post, request) };
+        world.head(post, 500, "", None);
+        world.end(post);
+        let call = world.call();
+        handshake(&mut world, "s3");
+        assert!(world.is_pending(call));
+        let (_, request) = world.request();
+        assert_eq!(header(&request, "mcp-session-id"), Some("s3"));
+    }
 }

@@ -96,6 +96,7 @@ fn a_call_that_is_lost_leaves_its_neighbours_alone() {
     let (well, id, post) = world.streaming();
     world.cut(lost_post);
     assert!(!world.is_pending(lost) && world.is_pending(well));
+    world.take_cancelled();
     world.pass(2_000);
     world.body(post, &result(&id));
     assert!(world.answer(well).contains("ok"));

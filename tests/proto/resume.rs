@@ -116,6 +116,7 @@ fn a_cut_without_any_id_fails_the_call_at_once_and_says_closed_not_timeout() {
         let failure = world.failure(call);
         assert_eq!((failure.reason, failure.outcome), (Reason::StreamLost, Outcome::Unknown));
         assert!(failure.text.contains("ended") && !failure.retry_safe);
+        world.take_cancelled();
         world.assert_nothing_is_left();
     }
 }
@@ -129,6 +130,7 @@ fn an_empty_id_clears_the_cursor_and_an_id_that_no_header_carries_makes_the_stre
         world.body(post, block);
         world.cut(post);
         assert_eq!(world.failure(call).reason, Reason::StreamLost, "{block:?}");
+        world.take_cancelled();
         assert!(world.requests.is_empty());
     }
 }
@@ -280,6 +282,9 @@ fn statuses_that_say_never_fail_the_call_at_once() {
         let (_, get) = resume(&mut world);
         world.head(get, status, kind, None);
         assert_eq!(world.failure(call).reason, reason, "{status}");
+        if reason == Reason::ResumeRejected {
+            world.take_cancelled();
+        }
         world.assert_nothing_is_left();
     }
 }
@@ -304,6 +309,7 @@ fn a_cursor_refused_by_a_living_session_is_tried_once_more_and_then_is_gone() {
         let (_, get) = resume(&mut world);
         world.head(get, status, "", None);
         assert_eq!(world.failure(call).reason, Reason::ResumeRejected, "{status}");
+        world.take_cancelled();
         world.assert_nothing_is_left();
     }
 }
@@ -419,4 +425,26 @@ fn our_own_backoff_is_not_charged_to_the_server() {
     }
     assert_eq!(world.failure(call).reason, Reason::RecoveryExhausted);
     assert!(world.now.since(start).as_millis() >= 3_900);
+}
+
+/// SEP-1699 without a `retry`: the wait is our own, and spread like any other of ours.
+#[test]
+fn polite_closes_without_a_retry_are_waited_out_apart() {
+    let mut world = World::connected(options());
+    let mut posts = Vec::new();
+    for n in 0..20 {
+        let (_, _, post) = world.streaming();
+        world.body(post, &note(&format!("{n}/1"), "a"));
+        posts.push(post);
+    }
+    for post in posts {
+        world.end(post);
+    }
+    let start = world.now;
+    let mut late = 0;
+    for _ in 0..20 {
+        world.next_request();
+        late += usize::from(world.now.since(start).as_millis() > 625);
+    }
+    assert!(late >= 5, "500 ms, a quarter either way, and up to 500 ms more: {late} of 20");
 }

@@ -79,3 +79,42 @@ fn the_serialized_shape_is_the_public_one() {
     }
     assert!(shape["levels"]["L1"]["tried"].is_number() && shape["probes"]["timedOut"].is_number());
 }
+
+#[test]
+fn an_attempt_counts_when_it_is_made_and_not_when_it_is_planned() {
+    let mut world = World::connected(options());
+    let (call, _, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.cut(post);
+    world.client.cancel(world.now, call);
+    world.drain();
+    assert!(world.failure(call).diagnostics.attempts.is_empty());
+    assert_eq!(world.client.metrics(false).exhausted, 0, "nothing was tried");
+    world.requests.clear();
+    let (call, _, post) = world.streaming();
+    world.body(post, &note("k/1", "a"));
+    world.cut(post);
+    let (wait, _, _) = world.next_request();
+    world.pass(1_000);
+    world.client.cancel(world.now, call);
+    world.drain();
+    let attempts = &world.failure(call).diagnostics.attempts;
+    assert_eq!(attempts.len(), 1);
+    assert_eq!((attempts[0].wait_ms.round(), attempts[0].cursor.as_deref()), (wait.round(), Some("k/1")));
+    assert_eq!(attempts[0].at, world.now.as_millis() - 1_000.0);
+    assert_eq!(world.client.metrics(false).exhausted, 1);
+}
+
+#[test]
+fn a_response_that_comes_too_late_is_dropped_and_counted() {
+    let mut world = World::connected(options());
+    let (call, id, _) = world.streaming();
+    world.client.cancel(world.now, call);
+    world.drain();
+    world.take_cancelled();
+    let (other, _, post) = world.streaming();
+    world.body(post, &result(&id));
+    assert!(world.is_pending(other));
+    let metrics = world.client.metrics(false);
+    assert_eq!((metrics.unmatched, metrics.duplicates), (1, 0));
+}

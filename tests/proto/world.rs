@@ -323,6 +323,16 @@ impl World {
         self.events.iter().map(|(_, event)| name(event)).collect()
     }
 
+    /// The server takes the word that a call is cancelled.
+    pub(crate) fn take_cancelled(&mut self) {
+        let tells = |request: &HttpRequest| {
+            request.body.as_deref().is_some_and(|body| body.contains("notifications/cancelled"))
+        };
+        let place = self.requests.iter().position(|(_, request)| tells(request));
+        let (post, _) = self.requests.remove(place.expect("the server is told")).expect("it was found");
+        self.head(post, 202, "", None);
+    }
+
     pub(crate) fn assert_nothing_is_left(&self) {
         assert_eq!(self.client.load(), Load::default());
     }

@@ -18,6 +18,7 @@ impl Client {
             .zip(self.session.version.clone())
             .map(|(params, version)| Hello { members: members("initialize", &params, "", None), version });
         self.session.state = State::Ready;
+        self.session.began = true;
         self.event(now, None, Event::State { state: SessionState::Ready });
         if self.session.hello.is_some() {
             self.listen(now);

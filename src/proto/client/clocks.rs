@@ -60,7 +60,6 @@ impl Client {
             }
             Clock::Connect => self.on_resume_timeout(now, call),
             Clock::Wait => self.attempt(now, call),
-            Clock::Handler => self.on_handler_timeout(now, call),
             Clock::Close => {}
         }
     }

@@ -67,8 +67,10 @@ impl Client {
 
     /// Bytes came on the body that was suspect: it lives, and whoever raced it gives up.
     pub(super) fn cleared(&mut self, now: Instant, call: CallId) {
-        if let Some(stream) = self.stream(call) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        if let Some(stream) = entry.stream.as_mut() {
             if std::mem::take(&mut stream.suspect) {
+                entry.planned = None;
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.session.parked.retain(|parked| *parked != call);
                 self.stop_race(call);
@@ -92,8 +94,9 @@ impl Client {
         }
         let exchange = self.transmit(call, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
-            stream.rival = Some(Rival { exchange, decoder: None, bytes: Vec::new() });
+            stream.rival = Some(Rival { exchange, decoder: None, bytes: Vec::new(), moved: false });
         }
+        self.note_attempt(now, call);
         self.arm_connect(now, call);
     }
 
@@ -101,6 +104,9 @@ impl Client {
         self.stream(call)?.rival.as_ref().map(|rival| rival.exchange)
     }
 
+    /// Ends the race, and the old body is kept. What the rival brought goes with it: ids without data, from behind the
+    /// cursor. To take them over could lose what the old body still brings; without them a resume asks from further
+    /// back, and what it repeats is dropped.
     pub(super) fn stop_race(&mut self, call: CallId) {
         if let Some(rival) = self.stream(call).and_then(|stream| stream.rival.take()) {
             self.timers.stop(Owner::Call(call), Clock::Connect);
@@ -142,42 +148,51 @@ impl Client {
     /// Keeps the rival's bytes until they hold data: then it wins, and they are read as a resume.
     pub(super) fn on_rival_body(&mut self, now: Instant, call: CallId, bytes: &[u8]) {
         let most = self.config.max_event_bytes;
-        let fresh_decoder = self.decoder();
         let Some(stream) = self.stream(call) else { return };
         let Some(rival) = stream.rival.as_mut() else { return };
         let Some(decoder) = rival.decoder.as_mut() else { return };
-        let mut has_data = false;
+        let (mut has_data, mut moved) = (false, false);
         let fed = decoder.feed(bytes, &mut |item| {
             has_data |= matches!(item, Item::Event { data, .. } if !data.is_empty());
+            moved |= matches!(item, Item::Id(_) | Item::Event { own_id: true, .. });
             std::ops::ControlFlow::Continue(())
         });
         rival.bytes.extend_from_slice(bytes);
-        if !has_data && fed.is_ok() && rival.bytes.len() <= most {
-            return;
+        rival.moved |= moved;
+        if has_data || fed.is_err() || rival.bytes.len() > most {
+            self.give_up_silent(now, call);
         }
-        let Some(rival) = stream.rival.take() else { return };
-        let cursor = stream.cursor().map(str::to_string);
-        let events = Box::new(Events::new(now, fresh_decoder, true));
-        let old = std::mem::replace(&mut stream.phase, Phase::Reading(rival.exchange, Body::Events(events)));
-        stream.suspect = false;
+    }
+
+    /// The old body is over: the rival is the call's stream now, with all that it brought.
+    pub(super) fn promote(&mut self, now: Instant, call: CallId, rival: Rival) {
+        let events = rival.decoder.map(|_| Box::new(Events::new(now, self.decoder(), true)));
+        let Some(stream) = self.stream(call) else { return };
         stream.paused = false;
+        let Some(events) = events else {
+            stream.phase = Phase::Resuming(rival.exchange);
+            return self.set_clocks(now, call);
+        };
+        stream.phase = Phase::Reading(rival.exchange, Body::Events(events));
         stream.gaps.resumed();
-        if let Phase::Reading(old, _) = old {
-            self.abort(old);
-        }
-        let cursor = cursor.map(|cursor| self.shown(&cursor));
-        self.stats.on_drop(DropCause::Idle);
-        self.session.idle_drops += 1;
-        self.call_event(now, call, Event::Disconnected { cause: DropCause::Idle, cursor });
         self.rearm_idle(now, call);
         self.set_clocks(now, call);
         self.feed(now, call, rival.exchange, &rival.bytes);
     }
 
-    /// The rival opened and brought nothing: the server still holds the old body.
+    /// The rival ended without data. One that moved the cursor was closed politely, and is read like any such stream; an
+    /// empty one means that the server still holds the old body.
     pub(super) fn on_rival_end(&mut self, now: Instant, call: CallId) {
-        self.stop_race(call);
+        let Some(rival) = self.stream(call).and_then(|stream| stream.rival.as_ref()) else { return };
+        let (exchange, moved) = (rival.exchange, rival.moved);
+        if !moved {
+            self.stop_race(call);
+            return self.give_up_silent(now, call);
+        }
         self.give_up_silent(now, call);
+        self.exchanges.remove(&exchange);
+        self.on_body_over(now, call, DropCause::End);
+        self.send_queued(now);
     }
 
     /// The rival got no HTTP answer: another try, while `recoveryMs` allows.
@@ -207,9 +222,6 @@ impl Client {
     fn give_up_silent(&mut self, now: Instant, call: CallId) {
         let Some(Phase::Reading(exchange, _)) = self.stream(call).map(|stream| &stream.phase) else { return };
         let exchange = *exchange;
-        if let Some(stream) = self.stream(call) {
-            stream.suspect = false;
-        }
         self.abort(exchange);
         self.on_body_over(now, call, DropCause::Idle);
         self.send_queued(now);

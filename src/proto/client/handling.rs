@@ -54,7 +54,7 @@ impl Client {
         if bytes == 0 {
             id.inspect(|id| stream.gaps.passed(id));
         }
-        let moved = stream.cursor.arrive(now, id, key, bytes);
+        let moved = stream.cursor.arrive(id, key, bytes);
         if let Some(events) = stream.events() {
             events.moved |= id.is_some();
         }
@@ -63,12 +63,21 @@ impl Client {
 
     pub(super) fn on_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
         let Some(report) = self.stream(call).and_then(|stream| stream.cursor.handled(key, ok)) else {
-            return;
+            return self.on_orphan_handled(now, call, key, ok);
         };
         if let Some(id) = report.skipped {
             self.skip(now, call, id);
         }
         self.after_report(now, call, report.moved);
+    }
+
+    fn on_orphan_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let Some(place) = entry.orphans.iter().position(|(held, _)| *held == key) else { return };
+        let (_, id) = entry.orphans.swap_remove(place);
+        if !ok {
+            self.skip(now, call, id);
+        }
     }
 
     fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
@@ -77,26 +86,7 @@ impl Client {
             self.outputs.extend(token.map(|token| Output::Token(call, token)));
         }
         if self.ledger.peek(call).is_some_and(|entry| entry.reports_handling) {
-            self.arm_handler(call);
             self.pace(now, call);
-        }
-    }
-
-    fn arm_handler(&mut self, call: CallId) {
-        let Some(entry) = self.ledger.get(call) else { return };
-        let oldest = entry.stream.as_ref().and_then(|stream| stream.cursor.oldest());
-        match oldest {
-            Some((_, since)) => {
-                self.timers.set(Owner::Call(call), Clock::Handler, since + entry.timeouts.handler)
-            }
-            None => self.timers.stop(Owner::Call(call), Clock::Handler),
-        }
-    }
-
-    /// A handler did not report within `handlerMs`: it failed.
-    pub(super) fn on_handler_timeout(&mut self, now: Instant, call: CallId) {
-        if let Some((key, _)) = self.stream(call).and_then(|stream| stream.cursor.oldest()) {
-            self.on_handled(now, call, key, false);
         }
     }
 

@@ -100,6 +100,7 @@ impl Client {
     /// The server took `notifications/initialized`: the queue may go.
     pub(super) fn on_confirmed(&mut self, now: Instant) {
         self.session.state = State::Ready;
+        self.session.began = true;
         let greeting = std::mem::take(&mut self.session.greeting);
         let capabilities = field(&greeting, &["result", "capabilities"]).unwrap_or_default().to_string();
         let changed =

@@ -109,6 +109,7 @@ impl Client {
             (id.twin(entry.wire_id()) || (*id == Id::Null && is_error)).then_some(call)
         });
         let Some(owner) = owner else {
+            self.stats.unmatched += 1;
             let message =
                 format!("a response under the id {} answers no request of ours", excerpt(&id.text()));
             return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });

@@ -283,7 +283,7 @@ impl Client {
         }
         let Some(stream) = self.stream(call) else { return };
         id.inspect(|id| stream.gaps.passed(id)); // It is told by a warning.
-        let again = stream.cursor.broken(now, id);
+        let again = stream.cursor.broken(id);
         stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
         let message = "an event whose data is no JSON".to_string();
         self.call_event(now, call, Event::Warning { code: "malformed_event", message });

@@ -7,7 +7,7 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::ResponseHead;
 use crate::proto::ledger::{Entry, Kind};
-use crate::proto::stream::{Body, Events, Phase};
+use crate::proto::stream::{Body, Brought, Events, Phase};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -22,9 +22,10 @@ const MOST_ATTEMPTS: usize = 256;
 pub(super) const FAILURES_TO_ASK: u32 = 2;
 
 impl Client {
-    /// An event stream ended without the call's response.
+    /// An event stream ended without the call's response. A resume that was opened beside it takes its place.
     pub(super) fn on_drop(&mut self, now: Instant, call: CallId, events: &Events, cause: DropCause) {
-        self.close_attempt(now, call, events.resumed, events.fresh, events.since);
+        let rival = self.stream(call).and_then(|stream| stream.rival.take());
+        self.close_attempt(now, call, events.brought(), rival.is_none());
         if self.session.listen == Some(call) {
             return self.on_listen_over(now, call, events);
         }
@@ -32,6 +33,7 @@ impl Client {
             self.report(now, call, events.fresh, events.repeats);
         }
         let Some(stream) = self.stream(call) else { return };
+        stream.suspect = false;
         if events.resumed && events.fresh == 0 {
             stream.barren += 1;
         }
@@ -40,13 +42,13 @@ impl Client {
         let may_resume = !self.session.no_resume && self.config.max_retries != Some(0);
         let is_probe = self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Probe);
         let cursor = cursor.filter(|_| !is_probe && may_resume);
-        self.stop_race(call);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
+            rival.inspect(|rival| _ = self.abort(rival.exchange));
             let text = "the stream ended, and the data of its last event is no JSON";
             return self.fail(now, call, Reason::MalformedResponse, text);
         }
         let shown = cursor.as_deref().map(|cursor| self.shown(cursor));
-        if cursor.is_some() && cause == DropCause::End && events.moved {
+        if rival.is_none() && cursor.is_some() && cause == DropCause::End && events.moved {
             return self.wait_politely(now, call);
         }
         self.stats.on_drop(cause);
@@ -57,6 +59,9 @@ impl Client {
             self.stats.levels.l1.tried += 1;
         }
         self.call_event(now, call, Event::Disconnected { cause, cursor: shown });
+        if let Some(rival) = rival {
+            return self.promote(now, call, rival);
+        }
         if cursor.is_none() {
             let said = self.stream(call).and_then(|stream| stream.said.take());
             let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
@@ -75,7 +80,7 @@ impl Client {
         let (retry, barren) = (stream.retry, stream.barren);
         stream.resting = retry.is_some();
         let floor = self.floor(now, call);
-        let wait = self.config.backoff.resume(retry, barren, &mut self.rng).max(floor);
+        let wait = self.pace_of(call, retry, barren).max(floor);
         self.set_clocks(now, call);
         let asked = retry.map(|retry| retry.max(floor));
         if let Some(retry) = asked.filter(|retry| self.passes_budget(now, call, *retry)) {
@@ -100,11 +105,7 @@ impl Client {
             let why = DropCause::Network.into();
             return self.lost(now, call, Reason::RecoveryExhausted, why, &text, None);
         }
-        let own = match (at_once, retry) {
-            (true, _) => Duration::ZERO,
-            (false, None) => self.own_wait(call, barren),
-            (false, retry) => self.config.backoff.resume(retry, barren, &mut self.rng),
-        };
+        let own = if at_once { Duration::ZERO } else { self.pace_of(call, retry, barren) };
         let floor = self.floor(now, call);
         let wait = own.max(floor);
         self.set_clocks(now, call);
@@ -116,6 +117,14 @@ impl Client {
         let wait = self.spaced(now, call, wait);
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, barren + 1, wait);
+    }
+
+    /// The wait that the stream's `retry` asks for, else one of our own.
+    fn pace_of(&mut self, call: CallId, retry: Option<Duration>, barren: u32) -> Duration {
+        match retry {
+            Some(hint) => self.config.backoff.hinted(hint, barren, &mut self.rng),
+            None => self.own_wait(call, barren),
+        }
     }
 
     /// What is left of a `Retry-After`.
@@ -184,17 +193,25 @@ impl Client {
         // Whoever waited for the speaker has a wait of its own now.
         self.session.parked.retain(|parked| *parked != call);
         self.arm_wait(now, call, level, wait);
-        let cursor = self.shown_cursor(call).filter(|_| level == Level::L1);
+        if let Some(entry) = self.ledger.get(call) {
+            entry.planned = Some((level, wait));
+        }
+    }
+
+    /// The planned attempt is made.
+    pub(super) fn note_attempt(&mut self, now: Instant, call: CallId) {
+        let cursor = self.shown_cursor(call);
         let Some(entry) = self.ledger.get(call) else { return };
+        let Some((level, wait)) = entry.planned.take() else { return };
         let attempts = &mut entry.diagnostics.attempts;
         if attempts.len() == MOST_ATTEMPTS {
             attempts.remove(0);
         }
         attempts.push(Attempt {
             level,
-            at: (now + wait).as_millis(),
+            at: now.as_millis(),
             wait_ms: millis(wait),
-            cursor,
+            cursor: cursor.filter(|_| level == Level::L1),
             result: AttemptResult::Aborted,
             status: None,
             events: 0,
@@ -428,24 +445,18 @@ impl Client {
         self.call_event(now, call, event);
     }
 
-    /// An event stream is over: what it brought.
-    pub(super) fn close_attempt(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        resumed: bool,
-        fresh: u32,
-        since: Instant,
-    ) {
-        self.stats.histograms.stream_ms.record(millis(now.since(since)));
-        if !resumed {
+    /// An event stream is over: what it brought. Its attempt is the last, unless a resume was opened beside it.
+    pub(super) fn close_attempt(&mut self, now: Instant, call: CallId, stream: Brought, is_last: bool) {
+        self.stats.histograms.stream_ms.record(millis(now.since(stream.since)));
+        if !stream.resumed {
             return;
         }
-        let brought = if fresh > 0 { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
+        let hit = stream.fresh > 0;
+        let brought = if hit { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
         *brought += 1;
-        if let Some(attempt) = self.last_attempt(call) {
-            attempt.events = fresh;
-            attempt.result = if fresh > 0 { AttemptResult::Resumed } else { AttemptResult::Empty };
+        if let Some(attempt) = self.last_attempt(call).filter(|_| is_last) {
+            attempt.events = stream.fresh;
+            attempt.result = if hit { AttemptResult::Resumed } else { AttemptResult::Empty };
         }
     }
 
@@ -457,8 +468,10 @@ impl Client {
         self.fail(now, call, Reason::Cancelled, "cancelled by the caller");
     }
 
-    /// Whether the server should be told that nobody waits any more: we gave up, and it may still be working.
-    pub(super) fn should_tell(kind: Kind, delivery: Outcome, reason: Reason) -> bool {
+    /// Whether the server should be told that nobody waits any more: we gave up, and it may still be working. It is not
+    /// where it answered or refused, where the session is gone, and where its POST met the network's error, as the word
+    /// of it would. By what id it knows a stream that another client began is not known.
+    pub(super) fn should_tell(entry: &Entry, reason: Reason) -> bool {
         let gave_up = matches!(
             reason,
             Reason::Cancelled
@@ -468,7 +481,13 @@ impl Client {
                 | Reason::IdleTimeout
                 | Reason::RecoveryExhausted
                 | Reason::RetryExceedsBudget
+                | Reason::StreamLost
+                | Reason::ResumeRejected
+                | Reason::Gap
+                | Reason::MessageTooLarge
         );
-        kind == Kind::Request && delivery == Outcome::Unknown && gave_up
+        // The end of its body is what a modern server is told by.
+        let is_known_by_id = entry.kind == Kind::Request && !entry.adopts && entry.modern.is_none();
+        is_known_by_id && entry.outcome() == Outcome::Unknown && gave_up
     }
 }

@@ -99,12 +99,15 @@ impl Client {
         self.questions.retain(|question| question.call != call);
         self.stop_timers_of_stream(call);
         let Some(entry) = self.ledger.get(call) else { return };
-        let exchange = entry.stream.take().and_then(|stream| stream.exchange());
+        let stream = entry.stream.take();
+        entry.orphans.extend(stream.iter().flat_map(|stream| stream.cursor.held()));
+        let exchange = stream.and_then(|stream| stream.exchange());
         entry.may_have_run |= entry.delivery == Outcome::Unknown;
         entry.reissues += 1;
         entry.questions = 0;
         entry.adopts = false;
         entry.reissue_why = Some(why);
+        entry.planned = None;
         entry.cause.get_or_insert(cause);
         if let Some(exchange) = exchange {
             self.abort(exchange);

@@ -1,8 +1,10 @@
 //! The second rung: a dead session is replaced, once for all its calls.
 
+use std::time::Duration;
+
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
-use crate::proto::event::{DropCause, Event, Failure, ReissueCause, SessionState};
+use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause, SessionState};
 use crate::proto::jsonrpc::field;
 use crate::proto::ledger::Kind;
 use crate::proto::session::State;
@@ -42,6 +44,9 @@ impl Client {
                 entry.carried_over = true;
                 if entry.stream.is_some() {
                     self.detach(now, call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
+                    if let Some(entry) = self.ledger.get(call) {
+                        entry.planned = Some((Level::L2, Duration::ZERO));
+                    }
                 }
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.requeue(now, call);
@@ -66,11 +71,11 @@ impl Client {
 
     /// Begins a new session, where that is wanted and was not done too often. One flight for all calls.
     pub(super) fn replace_session(&mut self, now: Instant) -> bool {
-        let connected = match self.config.carry {
+        let began = match self.config.carry {
             Some(_) => self.session.hello.is_some(),
-            None => !self.session.capabilities.is_empty() || self.session.version.is_some(),
+            None => self.session.began,
         };
-        let may = self.config.replace_session && connected && self.session.may_replace(now);
+        let may = self.config.replace_session && began && self.session.may_replace(now);
         if !may {
             self.end_trial(now);
         }

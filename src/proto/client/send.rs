@@ -29,7 +29,11 @@ impl Client {
             return self.post(now, call);
         }
         if self.session.state == State::Lost && !self.replace_session(now) {
-            return self.fail(now, call, Reason::SessionLost, "the session is lost");
+            let text = match self.session.began {
+                true => "the session is lost",
+                false => "there is no session: its handshake failed",
+            };
+            return self.fail(now, call, Reason::SessionLost, text);
         }
         match self.session.state {
             State::Closing | State::Closed => {
@@ -139,6 +143,7 @@ impl Client {
                 self.timers.set(Owner::Call(call), Clock::FirstByte, first_byte);
                 self.set_clocks(now, call);
                 if let Some(why) = why {
+                    self.note_attempt(now, call);
                     self.call_event(now, call, Event::Reissued { why, wire_id: wire_id.clone() });
                 }
                 self.call_event(now, call, Event::Sent { wire_id, reissue: why.is_some() });
@@ -186,6 +191,7 @@ impl Client {
             stream.phase = Phase::Resuming(exchange);
             stream.last_get = Some(now);
         }
+        self.note_attempt(now, call);
         self.arm_connect(now, call);
         self.set_clocks(now, call);
     }

@@ -46,8 +46,7 @@ impl Client {
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
         let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().clone());
-        // The end of its body is what a modern server is told by.
-        let tells = entry.modern.is_none() && Self::should_tell(kind, delivery, reason);
+        let tells = Self::should_tell(&entry, reason);
         let why = entry.cancel_reason.clone();
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
@@ -100,7 +99,7 @@ impl Client {
 
     /// Stops the timers that belong to a call's stream; those of the call run on.
     pub(super) fn stop_timers_of_stream(&mut self, call: CallId) {
-        for clock in [Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait, Clock::Handler] {
+        for clock in [Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait] {
             self.timers.stop(Owner::Call(call), clock);
         }
     }
@@ -124,9 +123,10 @@ impl Client {
     /// Counts what a stream that is still open brought.
     fn close_open_stream(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
+        let is_last = stream.rival.is_none();
         if let Phase::Reading(_, Body::Events(events)) = &stream.phase {
-            let (resumed, fresh, since) = (events.resumed, events.fresh, events.since);
-            self.close_attempt(now, call, resumed, fresh, since);
+            let brought = events.brought();
+            self.close_attempt(now, call, brought, is_last);
         }
     }
 

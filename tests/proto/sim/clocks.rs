@@ -11,7 +11,6 @@ pub(crate) struct Bounds {
     pub(crate) call: Time,
     pub(crate) recovery: Time,
     pub(crate) deadline: Time,
-    pub(crate) handler: Time,
 }
 
 impl Clocks {
@@ -25,7 +24,6 @@ impl Clocks {
                 call: Some(6_000.0),
                 recovery: Some(8_000.0),
                 deadline: Some(20_000.0),
-                handler: Some(1_500.0),
                 ..TimeoutOptions::default()
             },
             Self::Tight => TimeoutOptions { deadline: Some(10_000.0), ..TimeoutOptions::default() },
@@ -46,14 +44,8 @@ impl Bounds {
             own.call.or(base.call).unwrap_or_else(|| half.min(recovery.unwrap_or(120_000.0)).min(120_000.0));
         let recovery = recovery.unwrap_or_else(|| call.max(half.min(120_000.0)));
         let deadline = deadline.unwrap_or_else(|| (call + recovery).max(600_000.0));
-        let handler = own.handler.or(base.handler).unwrap_or(30_000.0);
         let micros = |ms: f64| (ms * 1_000.0) as Time;
-        Self {
-            call: micros(call),
-            recovery: micros(recovery),
-            deadline: micros(deadline),
-            handler: micros(handler),
-        }
+        Self { call: micros(call), recovery: micros(recovery), deadline: micros(deadline) }
     }
 }
 

@@ -173,6 +173,12 @@ impl Network {
         call.is_some() && older
     }
 
+    /// Whether a resume of the same call was opened beside this body.
+    pub(crate) fn has_rival(&self, id: LinkId) -> bool {
+        let call = self.links[id].call;
+        call.is_some() && self.links[id + 1..].iter().any(|link| link.call == call && link.is_open())
+    }
+
     /// The request travels to the server.
     pub(crate) fn request(&mut self, agenda: &mut Agenda<Happening>, now: Time, id: LinkId) {
         let link = &mut self.links[id];

@@ -1,6 +1,5 @@
 //! Where a call is in its stream, by what really came to the client and what its user did with it.
 
-use super::agenda::Time;
 use super::network::LinkId;
 use super::server::Server;
 use super::work::IdUse;
@@ -20,8 +19,8 @@ pub(crate) enum Place {
 enum State {
     /// Only a broken copy came.
     Broken,
-    /// A handler has it, under this key, since then.
-    InHand(u32, Time),
+    /// A handler has it, under this key.
+    InHand(u32),
     /// A handler failed: it may come again, once.
     Failed,
     Done,
@@ -95,17 +94,17 @@ impl Trail {
     }
 
     /// An event was handed to the user. Whether that was the second time, after its handler failed.
-    pub(crate) fn handed(&mut self, now: Time, text: &str, key: Option<u32>) -> bool {
+    pub(crate) fn handed(&mut self, text: &str, key: Option<u32>) -> bool {
         let has_text = |event: &Arrived| event.texts.iter().any(|known| known == text);
         let open = self.events.iter().rposition(|event| has_text(event) && event.state == State::Done);
         let Some(place) = open.or_else(|| self.events.iter().rposition(has_text)) else { return false };
         let event = &mut self.events[place];
         let second = event.second;
         match key {
-            Some(key) if event.state == State::Done => event.state = State::InHand(key, now),
+            Some(key) if event.state == State::Done => event.state = State::InHand(key),
             // The server sent it twice on one body: the handler has it twice.
             Some(key) => {
-                let again = Arrived { state: State::InHand(key, now), second: false, ..event.clone() };
+                let again = Arrived { state: State::InHand(key), second: false, ..event.clone() };
                 self.events.push(again);
             }
             None => {}
@@ -115,7 +114,7 @@ impl Trail {
 
     /// A handler reported. Reports that come too late count for nothing.
     pub(crate) fn handled(&mut self, key: u32, ok: bool) {
-        let in_hand = |event: &&mut Arrived| matches!(event.state, State::InHand(held, _) if held == key);
+        let in_hand = |event: &&mut Arrived| matches!(event.state, State::InHand(held) if held == key);
         let Some(event) = self.events.iter_mut().find(in_hand) else { return };
         if ok {
             event.state = State::Done;
@@ -125,15 +124,12 @@ impl Trail {
         }
     }
 
-    /// Handlers that took longer than they may have failed.
-    pub(crate) fn expire(&mut self, now: Time, handler: Time) {
-        let late = |event: &Arrived| match event.state {
-            State::InHand(key, since) if since + handler <= now => Some(key),
+    /// The keys of events in hand.
+    pub(crate) fn in_hand(&self) -> impl Iterator<Item = u32> + '_ {
+        self.events.iter().filter_map(|event| match event.state {
+            State::InHand(key) => Some(key),
             _ => None,
-        };
-        while let Some(key) = self.events.iter().find_map(late) {
-            self.handled(key, false);
-        }
+        })
     }
 
     /// Events whose handler failed, and that did not come again.

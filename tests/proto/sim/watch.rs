@@ -1,5 +1,7 @@
 //! One call, as the judge sees it.
 
+use std::collections::BTreeSet;
+
 use landfall::proto::{CallId, Outcome};
 
 use super::agenda::Time;
@@ -31,6 +33,9 @@ pub(crate) struct Watch {
     pub(crate) posts: Vec<(LinkId, Sent)>,
     pub(crate) gets: usize,
     pub(crate) trail: Trail,
+    /// Events in hand of streams that were given up; and how many of them failed since.
+    pub(crate) orphans: BTreeSet<u32>,
+    pub(crate) orphans_failed: usize,
     /// What a resume brought beside a silent body: nothing, until it wins.
     pub(crate) rival: Option<(LinkId, Vec<Mark>)>,
     /// When resumes were made since something new came.
@@ -74,6 +79,8 @@ impl Watch {
             posts: Vec::new(),
             gets: 0,
             trail: Trail::default(),
+            orphans: BTreeSet::new(),
+            orphans_failed: 0,
             rival: None,
             barren: Vec::new(),
             retry: None,

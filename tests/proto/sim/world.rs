@@ -214,7 +214,7 @@ impl<'a> World<'a> {
                 self.drain();
             }
             Happening::Handled(generation, call, key, ok) if generation == self.generation => {
-                self.judge.on_handled(self.now, call, key, ok);
+                self.judge.on_handled(call, key, ok);
                 self.client.handled(instant(self.now), call, key, ok);
                 self.drain();
             }
@@ -340,7 +340,7 @@ impl<'a> World<'a> {
         loop {
             let output = self.client.poll_output();
             if let Output::Timeout(next) = output {
-                self.judge.on_read(self.now, &self.server);
+                self.judge.on_read(&self.server);
                 self.judge.on_drained(self.client.load());
                 self.trace.wake(next.map(|(at, _)| at));
                 self.wake = next.map(|(at, _)| micros(at));
@@ -377,7 +377,7 @@ impl<'a> World<'a> {
                     self.handle(call, key);
                 }
             }
-            Output::Token(call, token) => self.judge.on_token(self.now, call, &token, &self.server),
+            Output::Token(call, token) => self.judge.on_token(call, &token, &self.server),
             Output::Settle(call, at, settlement) => {
                 let at = micros(at);
                 self.judge.on_settle(self.now, at, call, &settlement, &self.client, &self.server);
@@ -399,8 +399,7 @@ impl<'a> World<'a> {
             Handler::FailsAtTimes(ms) => (ms, nth % 3 != 0),
             Handler::Fails => (1, false),
         };
-        // Never at the instant at which `handlerMs` is over.
-        let at = self.now + u64::from(ms) * 1_000 + 137;
+        let at = self.now + u64::from(ms) * 1_000;
         self.agenda.plan(at, Happening::Handled(self.generation, call, key, ok));
     }
 

@@ -1,6 +1,6 @@
 //! What comes to the client, and what it hands on.
 
-use landfall::proto::{CallId, DropCause, Event, Level, OnGap, SessionState};
+use landfall::proto::{CallId, Event, Level, OnGap, SessionState};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
@@ -41,9 +41,9 @@ impl Judge<'_> {
             Delivery::Bytes(stretch) => {
                 self.marks.extend(stretch.marks.iter().map(|(_, mark)| (watch, id, mark.clone())));
             }
-            Delivery::End => seen.dropped = Some(now),
+            Delivery::End => seen.dropped = (!network.has_rival(id)).then_some(now),
             Delivery::Failed(code) => {
-                seen.dropped = Some(now);
+                seen.dropped = (!network.has_rival(id)).then_some(now);
                 if let Some(post) = seen.posts.iter_mut().find(|(post, _)| !code.is_empty() && *post == id) {
                     post.1 = Sent::Unexecuted;
                 }
@@ -62,7 +62,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The silent body was given up, and its rival is read.
+    /// The silent body is over, and its rival is read.
     fn on_rival_won(&mut self, watch: usize) {
         if let Some((rival, marks)) = self.watches[watch].rival.take() {
             self.marks.extend(marks.into_iter().map(|mark| (watch, rival, mark)));
@@ -70,14 +70,14 @@ impl Judge<'_> {
     }
 
     /// The client has read all it was given.
-    pub(crate) fn on_read(&mut self, now: Time, server: &Server<'_>) {
+    pub(crate) fn on_read(&mut self, server: &Server<'_>) {
         while let Some((watch, link, mark)) = self.marks.pop_front() {
-            self.on_mark(now, watch, link, &mark, server);
+            self.on_mark(watch, link, &mark, server);
         }
     }
 
     /// The client has come to this text.
-    fn read_to(&mut self, now: Time, text: &str, server: &Server<'_>) {
+    fn read_to(&mut self, text: &str, server: &Server<'_>) {
         let holds = |mark: &Mark| match mark {
             Mark::Block { work, place, .. } => {
                 server.works[*work].events[*place].texts.iter().any(|t| t == text)
@@ -87,12 +87,12 @@ impl Judge<'_> {
         };
         let Some(place) = self.marks.iter().position(|(_, _, mark)| holds(mark)) else { return };
         for (watch, link, mark) in self.marks.drain(..=place).collect::<Vec<_>>() {
-            self.on_mark(now, watch, link, &mark, server);
+            self.on_mark(watch, link, &mark, server);
         }
     }
 
     /// The client has come to the event of this id, and has not read it. Whether it may stop there: an answer is read.
-    fn read_before(&mut self, now: Time, id: Option<&str>, server: &Server<'_>) -> bool {
+    fn read_before(&mut self, id: Option<&str>, server: &Server<'_>) -> bool {
         let id: Option<String> = id.map(|id| id.bytes().map(char::from).collect());
         let event = |mark: &Mark| match mark {
             Mark::Block { work, place, .. } => Some(&server.works[*work].events[*place]),
@@ -103,14 +103,13 @@ impl Judge<'_> {
         let Some(place) = found else { return true };
         let stops = event(&self.marks[place].2).is_some_and(|event| !event.is_response);
         for (watch, link, mark) in self.marks.drain(..place).collect::<Vec<_>>() {
-            self.on_mark(now, watch, link, &mark, server);
+            self.on_mark(watch, link, &mark, server);
         }
         stops
     }
 
-    fn on_mark(&mut self, now: Time, watch: usize, link: LinkId, mark: &Mark, server: &Server<'_>) {
+    fn on_mark(&mut self, watch: usize, link: LinkId, mark: &Mark, server: &Server<'_>) {
         let seen = &mut self.watches[watch];
-        seen.trail.expire(now, seen.bounds.handler);
         match mark {
             Mark::Retry(ms) => seen.retry = Some(*ms),
             Mark::Loose(text) => seen.trail.brought_loose(text, link),
@@ -156,7 +155,7 @@ impl Judge<'_> {
             Event::Message { key, .. } | Event::Progress { key, .. } => {
                 seen.heard(now);
                 seen.barren.clear();
-                self.on_handed(now, watch, text, *key, server);
+                self.on_handed(watch, text, *key, server);
             }
             Event::Warning { code, .. } => {
                 seen.warned |= *code == "malformed_event";
@@ -164,7 +163,7 @@ impl Judge<'_> {
                 seen.heard(now);
             }
             Event::Polling { .. } | Event::Queued => seen.rests(now),
-            Event::Disconnected { cause: DropCause::Idle, .. } => self.on_rival_won(watch),
+            Event::Disconnected { .. } => self.on_rival_won(watch),
             Event::InputRequired { .. } => {
                 seen.heard(now);
                 seen.barren.clear();
@@ -180,7 +179,7 @@ impl Judge<'_> {
             Event::Gap { certain, after, .. } => {
                 seen.gaps += 1;
                 let plan = seen.plan;
-                let stops = self.read_before(now, after.as_deref(), server);
+                let stops = self.read_before(after.as_deref(), server);
                 self.happened(Happened::Gap);
                 let works = server.works.iter().filter(|work| Some(work.call) == plan);
                 let real = works.into_iter().any(|work| !work.skipped.is_empty());
@@ -197,10 +196,10 @@ impl Judge<'_> {
         }
     }
 
-    fn on_handed(&mut self, now: Time, watch: usize, message: &str, key: Option<u32>, server: &Server<'_>) {
+    fn on_handed(&mut self, watch: usize, message: &str, key: Option<u32>, server: &Server<'_>) {
         for text in texts(message) {
-            self.read_to(now, text, server);
-            let again = self.watches[watch].trail.handed(now, text, key);
+            self.read_to(text, server);
+            let again = self.watches[watch].trail.handed(text, key);
             let count = self.handed.entry(text.to_string()).or_default();
             *count += 1;
             let most = if again { 2 } else { 1 };
@@ -217,21 +216,22 @@ impl Judge<'_> {
     }
 
     /// The user's handler reports.
-    pub(crate) fn on_handled(&mut self, now: Time, call: CallId, key: u32, ok: bool) {
+    pub(crate) fn on_handled(&mut self, call: CallId, key: u32, ok: bool) {
         let Some(watch) = self.live(call) else { return };
         let seen = &mut self.watches[watch];
-        seen.trail.expire(now, seen.bounds.handler);
         seen.trail.handled(key, ok);
+        if seen.orphans.remove(&key) && !ok {
+            seen.orphans_failed += 1;
+        }
     }
 
     /// A token tells where the call is.
-    pub(crate) fn on_token(&mut self, now: Time, call: CallId, token: &str, server: &Server<'_>) {
+    pub(crate) fn on_token(&mut self, call: CallId, token: &str, server: &Server<'_>) {
         let wants = self.plan_of(call).is_some_and(|plan| plan.tokens);
         let Some(watch) = self.live(call).filter(|_| wants) else {
             return self.breaks(format!("a token that nobody wants: {call:?} {token}"));
         };
         let seen = &mut self.watches[watch];
-        seen.trail.expire(now, seen.bounds.handler);
         let token: String = token.bytes().map(char::from).collect();
         let plan = seen.plan;
         let mut events =

@@ -19,8 +19,8 @@ use super::watch::Watch;
 use sessions::Sessions;
 
 const SECOND: Time = 1_000_000;
-/// Deadline, one of call and recovery, handler, and one of first byte, connect, wait and idle; two of these in a race.
-const TIMERS_PER_CALL: usize = 5;
+/// Deadline, one of call and recovery, and one of first byte, connect, wait and idle; two of these in a race.
+const TIMERS_PER_CALL: usize = 4;
 
 pub(crate) struct Judge<'a> {
     schedule: &'a Schedule,

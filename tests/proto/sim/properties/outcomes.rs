@@ -29,11 +29,10 @@ impl Judge<'_> {
         let Some(watch) = self.live(call) else {
             return self.breaks(format!("a settlement of a call that is not live: {call:?} {settlement:?}"));
         };
-        self.on_read(now, server);
+        self.on_read(server);
         let seen = &mut self.watches[watch];
         seen.rest_over(now);
         seen.ended = Some(now);
-        seen.trail.expire(now, seen.bounds.handler);
         let (plan, over) = (seen.plan, now.saturating_sub(seen.made + seen.bounds.deadline));
         self.expect(over == 0, || format!("call {plan:?} settled {over} us after its deadline"));
         match settlement {
@@ -112,12 +111,11 @@ impl Judge<'_> {
     /// Events whose handler failed for good are reported before the outcome.
     fn check_skips(&mut self, watch: usize) {
         let seen = &self.watches[watch];
-        let (expected, told) = (seen.trail.given_up + seen.trail.failed(), seen.skips);
-        // What fails when its stream was given up already is not judged.
-        let parted = seen.parted;
+        let expected = seen.trail.given_up + seen.trail.failed() + seen.orphans_failed;
+        let told = seen.skips;
         // A broken event was reported by a warning; it may be told again here.
         let (call, reissued) = (seen.plan, seen.posts.len() > 1 || seen.warned);
-        self.expect(told >= expected || parted, || {
+        self.expect(told >= expected, || {
             format!("call {call:?}: {expected} events failed, {told} were reported")
         });
         let honest = expected > 0 || told == 0 || reissued;

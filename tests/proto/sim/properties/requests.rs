@@ -7,7 +7,7 @@ use crate::sim::agenda::Time;
 use crate::sim::network::{Link, LinkId, Network};
 use crate::sim::schedule::Tool;
 use crate::sim::server::Server;
-use crate::sim::trail::{Place, Trail};
+use crate::sim::trail::Place;
 use crate::sim::watch::Sent;
 
 impl Judge<'_> {
@@ -61,7 +61,8 @@ impl Judge<'_> {
         let may_be_executed = seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
         let early = seen.floor.take().is_some_and(|floor| now < floor);
         seen.posts.push((id, Sent::Unknown));
-        seen.trail = Trail::default();
+        let trail = std::mem::take(&mut seen.trail);
+        seen.orphans.extend(trail.in_hand());
         seen.barren.clear();
         (seen.retry, seen.token, seen.dropped) = (None, None, None);
         seen.rest_over(now);
@@ -96,7 +97,6 @@ impl Judge<'_> {
         let pause = seen.dropped.take().map(|dropped| now - dropped);
         let hasty = pause.zip(seen.retry).is_some_and(|(pause, retry)| pause < u64::from(retry) * 1_000);
         let early = seen.floor.take().is_some_and(|floor| now < floor);
-        seen.trail.expire(now, seen.bounds.handler);
         let place = seen.trail.place(server);
         let (retry, right) = (seen.retry, place == Place::Cursor(cursor.unwrap_or_default().to_string()));
         self.expect(right, || format!("call {call:?} resumes from {cursor:?}, and it is at {place:?}"));
