@@ -170,7 +170,7 @@ enum Slot {
     Caller,
     /// The one that is kept for control traffic.
     Control,
-    /// None of these: it stays open for as long as the server likes.
+    /// None of these: it may stay open for as long as the server likes.
     Endless,
 }
 

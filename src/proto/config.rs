@@ -222,6 +222,8 @@ pub struct Options {
     pub scheduler: bool,
     /// `limits.maxConcurrent`.
     pub max_concurrent: Option<f64>,
+    /// It bounds those that wait for headers, as in workerd; else bodies count, too.
+    pub until_headers: bool,
     /// `limits.maxQueued`.
     pub max_queued: Option<f64>,
     /// `limits.maxEventBytes`.
@@ -260,6 +262,7 @@ pub struct Config {
     pub(crate) max_retries: Option<usize>,
     pub(crate) scheduler: bool,
     pub(crate) max_concurrent: usize,
+    pub(crate) until_headers: bool,
     pub(crate) max_queued: usize,
     pub(crate) max_event_bytes: usize,
     pub(crate) max_body_bytes: usize,
@@ -312,6 +315,7 @@ impl Config {
                 .transpose()?,
             scheduler: options.scheduler,
             max_concurrent: count("limits.maxConcurrent", options.max_concurrent, LEAST_CONCURRENT, 32)?,
+            until_headers: options.until_headers,
             max_queued: count("limits.maxQueued", options.max_queued, 0.0, 1_000)?,
             max_event_bytes: count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?,
             max_body_bytes: count("limits.maxBodyBytes", options.max_body_bytes, 1.0, 16 << 20)?,

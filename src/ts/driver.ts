@@ -48,6 +48,8 @@ export interface CoreConfig {
   maxPendingEvents?: number;
   maxPendingBytes?: number;
   maxConcurrent?: number;
+  /** It bounds those that wait for headers; else bodies count, too. */
+  untilHeaders?: boolean;
   maxQueued?: number;
   maxEventBytes?: number;
   maxBodyBytes?: number;

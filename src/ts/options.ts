@@ -116,7 +116,10 @@ export interface TransportOptions {
   protocolVersions?: string[];
   /** Bounds on what is open, waits or is held at once. */
   limits?: {
-    /** Open bodies, one of them for control traffic. Default 32; in browsers 5 where a server speaks HTTP/1.1. */
+    /**
+     * Open bodies, one of them for control traffic. Default 32; in browsers 5 where a server speaks HTTP/1.1; in workerd 5
+     * that wait for headers, whatever bodies are open.
+     */
     maxConcurrent?: number;
     /** Calls that wait for one of these. Default 1 000; beyond it a call fails as `queue_full`. */
     maxQueued?: number;

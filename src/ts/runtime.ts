@@ -18,10 +18,15 @@ const globals = globalThis as unknown as Globals;
  */
 export function isBrowser(): boolean {
   if (globals.Deno !== undefined || globals.Bun !== undefined) return false;
-  if (globals.navigator?.userAgent === "Cloudflare-Workers") return false;
+  if (isWorkerd()) return false;
   const { process } = globals;
   if (process?.versions?.node !== undefined) return process.type === "renderer" || process.type === "worker";
   return globals.document !== undefined || typeof globals.WorkerGlobalScope === "function";
+}
+
+/** Whether this is workerd, in Cloudflare's Workers or elsewhere. */
+export function isWorkerd(): boolean {
+  return globals.navigator?.userAgent === "Cloudflare-Workers";
 }
 
 /**

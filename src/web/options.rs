@@ -70,6 +70,7 @@ impl Object<'_> {
             grow_factor: self.number("growFactor"),
             scheduler: self.flag("scheduler"),
             max_concurrent: self.number("maxConcurrent"),
+            until_headers: self.flag("untilHeaders"),
             max_queued: self.number("maxQueued"),
             max_event_bytes: self.number("maxEventBytes"),
             max_body_bytes: self.number("maxBodyBytes"),

@@ -4,12 +4,15 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PlainClient, readEvents } from "../server/plain-client.mjs";
 import { cases } from "./cases.mjs";
-import { aiSdk2Modern, clients, sdkV1, sdkV2Legacy, sdkV2Modern } from "./clients/all.mjs";
+import { aiSdk2Modern, clients, sdkV1, sdkV2Auto, sdkV2Legacy, sdkV2Modern } from "./clients/all.mjs";
 import { Stage } from "./stage.mjs";
 import { createTransport, landfall, ours } from "./transports.mjs";
 import { until } from "./until.mjs";
 
 const resumes = ({ log }) => log.filter(({ method, lastEventId }) => method === "GET" && lastEventId);
+
+/** What a call's answer came together with is told by no token: nobody resumes a call that is answered. */
+const APART_MS = 500;
 
 const { it, runFor } = cases();
 it("resumption tokens go on after a resume", async (client, stage) => {
@@ -21,12 +24,11 @@ it("resumption tokens go on after a resume", async (client, stage) => {
     "scripted",
     {
       key: "tokens",
-      steps: [...steps, { message: "two" }, { wait: 100 }, { message: "three" }, { wait: 100 }],
+      steps: [...steps, { message: "two" }, { message: "three" }, { wait: APART_MS }],
     },
     { onresumptiontoken: (token) => tokens.push(token) },
   );
   const ids = tokens.map((token) => token.split("/")[1]);
-  // The answer has an id too; whether it is told of matters to nobody.
   assert.deepEqual(ids.slice(0, 3), ["1", "2", "3"]);
   assert.equal(new Set(ids).size, ids.length);
 });
@@ -65,7 +67,7 @@ it("a call with a resumption token tells of the tokens that come after it", ours
     { message: "b" },
     { awaitResume: true },
     { message: "c" },
-    { wait: 100 },
+    { wait: APART_MS },
   ]);
   const tokens = [];
   await call({ onresumptiontoken: (token) => tokens.push(token.split("/")[1]) });
@@ -132,6 +134,17 @@ it("`reconnectionOptions` without retries resume nothing", ours, async (client, 
 });
 
 runFor([sdkV1, sdkV2Legacy], "the legacy era");
+
+test("the entry that names no SDK carries the clients of each", ours, async (t) => {
+  const stage = new Stage(t);
+  const server = await stage.serve("legacy");
+  for (const client of [sdkV1, sdkV2Legacy, sdkV2Auto]) {
+    const session = await stage.open({ ...client, entry: "." }, server);
+    const steps = [{ prime: true }, { wait: 100 }, { cut: "rst" }, { awaitResume: true }];
+    const { structuredContent } = await session.call("scripted", { key: client.name, steps });
+    assert.equal(structuredContent.execution, 1);
+  }
+});
 
 const every = cases();
 every.it("two transports in one process do not mix", async (client, stage) => {

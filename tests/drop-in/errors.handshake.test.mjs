@@ -6,6 +6,7 @@ import { SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/clie
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { MCPClientError } from "ai-mcp-2";
 import { aiSdk1, aiSdk2, sdkV1, sdkV2Auto, sdkV2Legacy, sdkV2Modern } from "./clients/all.mjs";
+import { Stage } from "./stage.mjs";
 import { jsonBody, plainText, serveStub } from "./stub.mjs";
 import { misleading } from "./texts.mjs";
 import { createTransport } from "./transports.mjs";
@@ -168,6 +169,13 @@ describe("the probe of SDK v2 finds no server of 2025", () => {
       assert.ok(error.cause instanceof TypeError);
       return true;
     });
+  });
+
+  test("no answer at all is the client's own timeout", async (t) => {
+    const server = new Stage(t).keep(await serveStub(() => "hang"));
+    const opening = sdkV2Auto.open(createTransport(sdkV2Auto, server.url), { connectMs: 500 });
+    await assert.rejects(opening, { code: SdkErrorCode.RequestTimeout });
+    assert.deepEqual(server.posted(), [DISCOVER]);
   });
 
   test("a pinned version is not given up for `initialize`", async () => {

@@ -41,6 +41,27 @@ test("Node is no browser, a renderer is", (t) => {
   assert.equal(isBrowser(), true);
 });
 
+test("in workerd few requests may wait for headers, and bodies are not counted", async (t) => {
+  const opened = async (options) => {
+    const core = new FakeCore();
+    core.on.connect = () => core.ready();
+    const connect = connectBy(
+      () => emptyModule,
+      () => core.exports,
+    );
+    await connect("https://server.test/mcp", { fetch: noFetch, ...options });
+    const { maxConcurrent, untilHeaders } = core.config;
+    return { maxConcurrent, untilHeaders };
+  };
+  assert.deepEqual(await opened(), { maxConcurrent: undefined, untilHeaders: undefined });
+  const { navigator } = globalThis;
+  const be = (value) => Object.defineProperty(globalThis, "navigator", { value, configurable: true });
+  t.after(() => be(navigator));
+  be({ userAgent: "Cloudflare-Workers" });
+  assert.deepEqual(await opened(), { maxConcurrent: 5, untilHeaders: true });
+  assert.deepEqual(await opened({ limits: { maxConcurrent: 3 } }), { maxConcurrent: 3, untilHeaders: true });
+});
+
 test("in a browser few bodies may be open to a server that speaks HTTP/1.1", (t) => {
   assert.equal(mostConcurrent("http://server.test/mcp"), undefined);
   inBrowser(t);

@@ -211,6 +211,24 @@ fn a_call_waits_when_every_connection_is_taken_and_goes_when_one_is_free() {
 }
 
 #[test]
+fn where_only_waits_for_headers_count_a_call_goes_as_soon_as_they_came() {
+    let options = Options { max_concurrent: Some(3.0), until_headers: true, ..options() };
+    let mut world = World::connected(options);
+    world.streaming();
+    world.streaming();
+    let (_, _, three) = (world.call(), world.call(), world.call());
+    let sent: Vec<_> = std::iter::from_fn(|| world.requests.pop_front()).collect();
+    assert_eq!(sent.len(), 2, "two wait for headers, and the third connection is for control traffic");
+    assert_eq!(world.names().last(), Some(&"queued"));
+    world.head(sent[0].0, 200, SSE, None);
+    let (_, request) = world.request();
+    assert_eq!(id_of(&request), format!("\"{}\"", world.client.request_id(three)));
+    world.head(sent[1].0, 503, "text/plain", None);
+    world.call();
+    assert_eq!(world.requests.len(), 1, "a refusal frees it, too");
+}
+
+#[test]
 fn the_queue_is_bounded_and_a_queued_call_has_its_deadline() {
     let mut world =
         World::connected(Options { max_concurrent: Some(2.0), max_queued: Some(1.0), ..options() });

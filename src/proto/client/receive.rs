@@ -32,6 +32,11 @@ impl Client {
     }
 
     pub(super) fn on_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
+        self.take_head(now, exchange, head);
+        self.free_connection(now, exchange);
+    }
+
+    fn take_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
         if let Some(&purpose @ (Purpose::Close | Purpose::GiveBack)) = self.exchanges.get(&exchange) {
             self.abort(exchange);
             return self.on_delete_over(now, purpose);

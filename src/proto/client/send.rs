@@ -95,6 +95,17 @@ impl Client {
         (self.config.max_concurrent - 1).saturating_sub(taken)
     }
 
+    /// Headers came, for which alone the exchange may have held its connection: another call may go.
+    pub(super) fn free_connection(&mut self, now: Instant, exchange: ExchangeId) {
+        if !self.config.until_headers {
+            return;
+        }
+        if let Some(Purpose::Call(_, slot)) = self.exchanges.get_mut(&exchange) {
+            *slot = Slot::Endless;
+        }
+        self.send_queued(now);
+    }
+
     /// POSTs a message of the ledger.
     pub(super) fn post(&mut self, now: Instant, call: CallId) {
         // A re-issue that was safe when it was planned may not be any more: hints are asked when it goes.

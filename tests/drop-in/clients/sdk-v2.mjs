@@ -20,6 +20,7 @@ function sdkV2(mode, era, more = "") {
         onerror = () => {},
         onclose = () => {},
         listChanged,
+        connectMs = CLIENT_MS,
       } = options;
       const client = new Client(
         { name: "drop-in", version: "1.0.0" },
@@ -27,7 +28,7 @@ function sdkV2(mode, era, more = "") {
       );
       Object.assign(client, { onerror, onclose });
       for (const [method, answer] of Object.entries(answers)) client.setRequestHandler(method, answer);
-      await client.connect(transport, { timeout: CLIENT_MS });
+      await client.connect(transport, { timeout: connectMs });
       return {
         client,
         list: () => client.listTools(),

@@ -4,7 +4,7 @@ import { connect } from "landfall";
 import { carry } from "./call.mjs";
 
 // One per isolate, so that a test sees that there was one.
-const isolate = { requests: 0, kept: undefined, state: undefined };
+const isolate = { requests: 0, kept: undefined };
 
 const PATHS = {
   carry: ({ url, key }) => carry(connect, url, key),
@@ -30,18 +30,16 @@ const PATHS = {
     return { ...(await carry(trapping, url, key)), trapped: true };
   },
 
-  /** Calls at once, whose headers are late. */
+  /** Calls at once, whose headers are late and whose bodies stay open; the last one can't wait for its turn. */
   async many({ url, key }) {
-    const session = await connect(url, { era: "resumable", timeouts: { deadlineMs: 20_000 } });
-    const args = (n) => ({ key: `${key} ${n}`, post: { delayMs: 300 } });
-    const calls = Array.from({ length: 18 }, (_, n) => session.callTool("scripted", args(n)));
-    // The others may wait, and this one not for long.
-    calls.push(
-      session.callTool("scripted", args("late"), {
-        timeouts: { callMs: 50, recoveryMs: 50, deadlineMs: 100 },
-      }),
-    );
-    const ends = await Promise.allSettled(calls.map(({ result }) => result));
+    const session = await connect(url, { era: "resumable" });
+    const call = (n, options) => {
+      const args = { key: `${key} ${n}`, post: { delayMs: 300 }, steps: [{ wait: 900 }] };
+      return session.callTool("scripted", args, options).result;
+    };
+    const calls = Array.from({ length: 16 }, (_, n) => call(n));
+    calls.push(call("hurried", { timeouts: { deadlineMs: 200 } }));
+    const ends = await Promise.allSettled(calls);
     await session.close();
     return ends.map(({ status, reason }) => (status === "fulfilled" ? "answered" : reason.reason));
   },
@@ -71,8 +69,10 @@ const PATHS = {
       told.push({ name, reason, outcome, retrySafe, message });
     }
     await isolate.kept.close();
-    return { told, state: isolate.kept.exportState() };
+    return told;
   },
+
+  stateOfKept: () => isolate.kept.exportState(),
 
   /** Goes on elsewhere with a session that another request has kept. */
   async goOn({ url, key, state }) {
