@@ -94,67 +94,97 @@ for (const [name, start] of Object.entries(SERVERS)) {
   });
 }
 
-describe("the agent endpoint", () => {
-  test("ends a call that hangs within its limit", async (t) => {
-    const worker = await SERVERS.Miniflare({ DEADLINE_MS: "1000" });
-    t.after(() => worker.stop());
-    const { response } = await post(worker, scripted("hangs", [{ message: "one" }, { wait: 60_000 }]));
-    const { type, reason } = (await read(response)).at(-1);
-    assert.equal(type, "tool_call_failed");
-    // Which clock it is depends on what follows from the limit.
-    assert.match(reason, /^(?:call_timeout|recovery_exhausted|deadline_exceeded)$/);
-  });
+test("the agent endpoint ends a call that hangs within its limit", async (t) => {
+  const worker = await SERVERS.Miniflare({ DEADLINE_MS: "1000" });
+  t.after(() => worker.stop());
+  const { response } = await post(worker, scripted("hangs", [{ message: "one" }, { wait: 60_000 }]));
+  const { type, reason } = (await read(response)).at(-1);
+  assert.equal(type, "tool_call_failed");
+  // Which clock it is depends on what follows from the limit.
+  assert.match(reason, /^(?:call_timeout|recovery_exhausted|deadline_exceeded)$/);
+});
 
-  test("goes on after a restart by state and cursor, and the tool runs once", async (t) => {
-    const first = await SERVERS.Miniflare();
-    const isRead = [{ message: "one" }, { ask: { method: "ping" } }];
-    const rest = [{ cut: "rst" }, { awaitResume: true }, { message: "two" }];
-    // The first life of the object is over before it would come back.
-    const steps = [{ retry: 8_000 }, ...isRead, ...rest];
-    const { response, path } = await post(first, scripted("restarted", steps));
-    const seen = await read(response, ({ type }) => type === "reconnecting");
-    await first.stop();
-    const second = await SERVERS.Miniflare({}, first.folder);
-    t.after(() => second.stop());
-    const events = await read(await follow(second, path, seen.at(-1).id));
-    assert.equal(events[0].id, seen.at(-1).id + 1);
-    const news = said(events).filter((each) => each === "one" || each === "two");
-    assert.deepEqual([...news, said(events).at(-1)], ["two", "result"]);
-    assert.equal(shop.server.executions("restarted"), 1);
-    const requests = shop.server.log.filter(({ key }) => key === "restarted");
-    assert.deepEqual(
-      requests.map(({ method }) => method),
-      ["POST", "GET"],
-    );
-    assert.equal(requests[0].session, requests[1].session);
-  });
+test("the agent endpoint goes on after a restart by state and cursor, and the tool runs once", async (t) => {
+  const first = await SERVERS.Miniflare();
+  const isRead = [{ message: "one" }, { ask: { method: "ping" } }];
+  const rest = [{ cut: "rst" }, { awaitResume: true }, { message: "two" }];
+  // The first life of the object is over before it would come back.
+  const steps = [{ retry: 8_000 }, ...isRead, ...rest];
+  const { response, path } = await post(first, scripted("restarted", steps));
+  const seen = await read(response, ({ type }) => type === "reconnecting");
+  await first.stop();
+  const second = await SERVERS.Miniflare({}, first.folder);
+  t.after(() => second.stop());
+  const events = await read(await follow(second, path, seen.at(-1).id));
+  assert.equal(events[0].id, seen.at(-1).id + 1);
+  const news = said(events).filter((each) => each === "one" || each === "two");
+  assert.deepEqual([...news, said(events).at(-1)], ["two", "result"]);
+  assert.equal(shop.server.executions("restarted"), 1);
+  const requests = shop.server.log.filter(({ key }) => key === "restarted");
+  assert.deepEqual(
+    requests.map(({ method }) => method),
+    ["POST", "GET"],
+  );
+  assert.equal(requests[0].session, requests[1].session);
+});
 
-  test("is what wrangler would deploy", { skip: node22() ? undefined : "no Node 22" }, async () => {
-    const deploy = [
-      node22(),
-      installedFile("wrangler/bin/wrangler.js"),
-      "deploy",
-      "--dry-run",
-      "--outdir",
-      "built",
-    ];
-    const folder = await project();
-    const told = await run(deploy, folder);
-    assert.match(told, /CALLS \(Call\)/);
-    const built = await readdir(join(folder, "built"));
-    assert.ok(built.includes("worker.js") && built.some((file) => file.endsWith(".wasm")), built.join());
-  });
+test("the agent endpoint says that it does not know what became of a call that can't be resumed after a restart", async (t) => {
+  const first = await SERVERS.Miniflare();
+  const steps = [{ noIds: true }, { message: "one" }, { wait: 60_000 }];
+  const { response, path } = await post(first, scripted("interrupted", steps));
+  const seen = await read(response, isSaid("one"));
+  await first.stop();
+  const second = await SERVERS.Miniflare({}, first.folder);
+  t.after(() => second.stop());
+  const [outcome, ...more] = await read(await follow(second, path, seen.at(-1).id));
+  assert.deepEqual(
+    [outcome.type, outcome.reason, outcome.outcome],
+    ["tool_call_failed", "interrupted", "unknown"],
+  );
+  assert.deepEqual(more, []);
+  assert.equal(shop.server.executions("interrupted"), 1);
+});
 
-  test("forgets a call some time after its outcome", async (t) => {
-    const worker = await SERVERS.Miniflare({ KEEP_MS: "100" });
-    t.after(() => worker.stop());
-    const { response, path } = await post(worker, scripted("forgotten", []));
-    await read(response);
-    let status = 0;
-    for (const end = Date.now() + 20_000; status !== 404 && Date.now() < end; )
-      ({ status } = await follow(worker, path, 0));
-    assert.equal(status, 404);
-  });
+test("the agent endpoint keeps the last 1 000 events, and says how many are gone", async (t) => {
+  const worker = await SERVERS.Miniflare();
+  t.after(() => worker.stop());
+  const steps = Array.from({ length: 1_200 }, (_, n) => ({ message: `${n}` }));
+  const { response, path } = await post(worker, scripted("many", steps));
+  const all = await read(response);
+  assert.equal(said(all).filter((each) => /^\d+$/.test(each)).length, 1_200, "who follows it misses none");
+  const text = await (await follow(worker, path)).text();
+  const [, first] = text.split("\n\n");
+  assert.match(first, new RegExp(`^data: .*${all.length - 1_000} earlier events are not kept`));
+  assert.equal(text.match(/^id: /gm).length, 1_000);
+});
+
+test("the agent endpoint is what wrangler would deploy", {
+  skip: node22() ? undefined : "no Node 22",
+}, async () => {
+  const deploy = [
+    node22(),
+    installedFile("wrangler/bin/wrangler.js"),
+    "deploy",
+    "--dry-run",
+    "--outdir",
+    "built",
+  ];
+  const folder = await project();
+  const told = await run(deploy, folder);
+  assert.match(told, /CALLS \(Call\)/);
+  const built = await readdir(join(folder, "built"));
+  assert.ok(built.includes("worker.js") && built.some((file) => file.endsWith(".wasm")), built.join());
+});
+
+test("the agent endpoint forgets a call some time after its outcome", async (t) => {
+  const worker = await SERVERS.Miniflare({ KEEP_MS: "100" });
+  t.after(() => worker.stop());
+  const { response, path } = await post(worker, scripted("forgotten", []));
+  await read(response);
+  let status = 0;
+  for (const end = Date.now() + 20_000; status !== 404 && Date.now() < end; )
+    ({ status } = await follow(worker, path, 0));
+  assert.equal(status, 404);
 });
 
 async function streams({ worker, name }) {

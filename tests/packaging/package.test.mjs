@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { readmes } from "./support.mjs";
 import { installed } from "./tarball.mjs";
 
 describe("the packed package", () => {
@@ -24,6 +25,20 @@ describe("the packed package", () => {
       return module ? [`${module}.js`, `${module}.d.ts`] : [];
     });
     assert.deepEqual(package_.files, [...named].sort());
+  });
+
+  test("has the README's table of where it was run made from the cases of these tests", async () => {
+    const { readme, today } = await readmes();
+    assert.equal(readme, today, "node tests/packaging/support.mjs writes it");
+  });
+
+  test("is used in pages with a module of their own as the README says", async () => {
+    const { readme } = await readmes();
+    const [, snippet] = readme.match(/<!-- slim -->\n```js\n([\s\S]*?)```/) ?? [];
+    const page = await readFile(new URL("consumer/page-slim.mjs", import.meta.url), "utf8");
+    const lines = snippet.split("\n").filter(Boolean);
+    assert.equal(lines.length, 2);
+    for (const line of lines) assert.ok(page.includes(`${line}\n`), line);
   });
 
   test("has no dependencies", async () => {
