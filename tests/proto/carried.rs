@@ -408,6 +408,19 @@ fn an_adopted_stream_posts_nothing_and_keeps_the_id_of_its_answer() {
 }
 
 #[test]
+fn a_cancel_goes_out_also_where_another_client_began_the_stream() {
+    let mut world = World::carried(options());
+    let call = world.call_with(CallSpec { resumption_token: Some("e7".to_string()), ..spec("9") });
+    let (get, _) = world.request();
+    world.head(get, 200, SSE, None);
+    world.client.cancel_because(world.now, call, "enough");
+    world.drain();
+    let (_, request) = world.request();
+    assert!(request.body.is_some_and(|body| body.contains("\"requestId\":9")));
+    assert_eq!(world.aborted, [get]);
+}
+
+#[test]
 fn no_resume_is_made_where_max_retries_is_0_and_at_most_so_many_barren_ones() {
     for (most, gets) in [(0.0, 0), (1.0, 1), (3.0, 3)] {
         let mut world = World::carried(Options { max_retries: Some(most), ..options() });

@@ -470,7 +470,8 @@ impl Client {
 
     /// Whether the server should be told that nobody waits any more: we gave up, and it may still be working. It is not
     /// where it answered or refused, where the session is gone, and where its POST met the network's error, as the word
-    /// of it would. By what id it knows a stream that another client began is not known.
+    /// of it would. By what id it knows a stream that another client began is not known; a Client's own word goes out all
+    /// the same.
     pub(super) fn should_tell(entry: &Entry, reason: Reason) -> bool {
         let gave_up = matches!(
             reason,
@@ -487,7 +488,7 @@ impl Client {
                 | Reason::MessageTooLarge
         );
         // The end of its body is what a modern server is told by.
-        let is_known_by_id = entry.kind == Kind::Request && !entry.adopts && entry.modern.is_none();
-        is_known_by_id && entry.outcome() == Outcome::Unknown && gave_up
+        let is_known = (!entry.adopts || entry.cancel_reason.is_some()) && entry.modern.is_none();
+        entry.kind == Kind::Request && is_known && entry.outcome() == Outcome::Unknown && gave_up
     }
 }
