@@ -34,7 +34,6 @@ pub(crate) struct Watched {
     /// The ids of the server's questions, as JSON texts.
     pub(crate) questions: Vec<String>,
     pub(crate) closed: bool,
-    cross_origin: bool,
     /// Events in hand, by the keys to report them under.
     in_hand: Vec<(CallId, u32)>,
     calls: BTreeMap<CallId, Call>,
@@ -54,7 +53,6 @@ const SOME_OUTPUTS: usize = 200;
 
 impl Watched {
     pub(crate) fn new(options: Options, seed: u64) -> Option<Self> {
-        let cross_origin = options.cross_origin;
         let client = Client::new(Config::new(options).ok()?, seed);
         let start = Instant::from_millis(1.8e12);
         Some(Self {
@@ -63,7 +61,6 @@ impl Watched {
             exchanges: BTreeMap::new(),
             questions: Vec::new(),
             closed: false,
-            cross_origin,
             in_hand: Vec::new(),
             calls: BTreeMap::new(),
             wire_ids: BTreeSet::new(),
@@ -168,9 +165,7 @@ impl Watched {
         let rpc = member("method").and_then(|method| method.as_str().map(str::to_string)).unwrap_or_default();
         let id = member("id").map(|id| id.to_string()).unwrap_or_default();
         let is_new = rpc.is_empty() || id.is_empty() || self.wire_ids.insert(id.clone());
-        // A preflight that failed sent nothing, so a page may try once more.
-        let may_repeat = request.url.is_some() || self.cross_origin;
-        assert!(is_new || may_repeat, "an id goes out once: {id}");
+        assert!(is_new || request.url.is_some(), "but where it is redirected, an id goes out once: {id}");
         let new = Exchange { method: request.method, id, rpc, events: None, over: false };
         assert!(self.exchanges.insert(exchange, new).is_none(), "an exchange begins once");
     }
