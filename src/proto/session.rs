@@ -83,6 +83,8 @@ pub(crate) struct Session {
     pub(crate) probe_unanswered: bool,
     /// Probes in a row that failed, though HTTP or the time proves that something is there.
     pub(crate) failed_probes: u32,
+    /// The next probe is the second word on a failed one: it is not followed by a third for that reason.
+    pub(crate) asks_again: bool,
     /// Whether the server would begin another session, while it is in doubt whether it knows this one.
     pub(crate) trial: Option<Trial>,
     /// No other trial before this.
@@ -147,6 +149,7 @@ impl Session {
             asked_at: Instant::default(),
             probe_unanswered: false,
             failed_probes: 0,
+            asks_again: false,
             trial: None,
             next_trial: Instant::default(),
             suspect: false,
@@ -216,6 +219,7 @@ impl Session {
         self.probe = None;
         self.probe_unanswered = false;
         self.failed_probes = 0;
+        self.asks_again = false;
         self.suspect = false;
         self.dark = false;
         self.speaker = None;

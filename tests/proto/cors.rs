@@ -1,7 +1,7 @@
 //! A page of another origin: fetch rejects without a cause, so it is judged by what worked before.
 
 use crate::world::{id_of, note, options, World, JSON, SSE};
-use landfall::proto::{CallId, Hint, Options, Reason};
+use landfall::proto::{CallId, CallSpec, Hint, Options, Reason, SessionToResume};
 
 fn cross_origin() -> Options {
     Options { cross_origin: true, ..options() }
@@ -97,18 +97,15 @@ fn in_the_same_origin_a_rejection_is_no_matter_of_headers() {
 
 #[test]
 fn a_call_that_may_not_run_twice_is_not_repeated_for_a_guess_at_cors() {
-    let known = landfall::proto::SessionToResume {
-        id: None,
-        version: Some("2025-11-25".to_string()),
-        greeting: String::new(),
-    };
+    let version = Some("2025-11-25".to_string());
+    let known = SessionToResume { id: None, version, greeting: String::new() };
     let mut world = World::new(Options { resume: Some(known), ..cross_origin() });
     world.client.connect(world.now);
     world.drain();
-    world.call_with(landfall::proto::CallSpec {
+    world.call_with(CallSpec {
         method: "tools/call".to_string(),
         resumption_token: Some("k1".to_string()),
-        ..landfall::proto::CallSpec::default()
+        ..CallSpec::default()
     });
     let (get, _) = world.request();
     world.head(get, 200, SSE, None);
@@ -120,4 +117,30 @@ fn a_call_that_may_not_run_twice_is_not_repeated_for_a_guess_at_cors() {
         (world.failure(call).reason, world.failure(call).diagnostics.hint),
         (Reason::NetworkError, Some(Hint::Cors))
     );
+}
+
+/// What is rejected may have been the request itself, and not its preflight.
+#[test]
+fn a_request_of_our_own_that_is_tried_once_more_goes_under_a_new_id() {
+    let known = SessionToResume {
+        id: Some("s1".to_string()),
+        version: Some("2025-11-25".to_string()),
+        greeting: "{}".to_string(),
+    };
+    let mut world = World::new(Options { resume: Some(known), ..cross_origin() });
+    world.client.connect(world.now);
+    world.drain();
+    let token = Some("k/1".to_string());
+    world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        resumption_token: token,
+        ..CallSpec::default()
+    });
+    let (get, _) = world.request();
+    world.head(get, 404, "", None); // the headers of a GET pass; a POST adds `content-type`
+    let (ping, first) = world.request();
+    world.cut(ping);
+    let (_, second) = world.request();
+    assert!(second.body.as_deref().unwrap().contains("\"ping\""));
+    assert_ne!(id_of(&first), id_of(&second));
 }

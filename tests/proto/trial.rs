@@ -312,3 +312,34 @@ fn closing_ends_a_trial_and_gives_back_what_it_has() {
         world.assert_nothing_is_left();
     }
 }
+
+#[test]
+fn pings_that_fail_while_other_requests_are_taken_are_not_sent_again_and_again() {
+    let mut world = World::connected(options());
+    let hung = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        timeouts: TimeoutOptions { first_byte: Some(1_000.0), ..TimeoutOptions::default() },
+        ..CallSpec::default()
+    });
+    world.pass(1_000);
+    assert!(!world.is_pending(hung));
+    world.requests.clear();
+    let next = world.call();
+    for _ in 0..2 {
+        let (_, ping, request) = world.next_request();
+        assert!(is(&request, "ping") && world.is_pending(next));
+        world.head(ping, 500, "", None);
+        world.end(ping);
+        world.client.notify(world.now, "notifications/roots/list_changed", "{}");
+        world.drain();
+        let place =
+            world.requests.iter().position(|(_, request)| is(request, "notifications/roots/list_changed"));
+        let (post, _) = world.requests.remove(place.unwrap()).unwrap();
+        world.head(post, 202, "", None);
+    }
+    let (post, request) = world.request();
+    assert!(is(&request, "tools/call"), "the session takes requests: {request:?}");
+    world.head(post, 200, SSE, None);
+    world.pass(40_000);
+    assert!(world.requests.is_empty(), "{:?}", world.requests);
+}

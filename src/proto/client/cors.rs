@@ -32,6 +32,11 @@ impl Client {
         }
         let Some(entry) = self.ledger.get(call) else { return false };
         if !is_call && !std::mem::replace(&mut entry.cors_suspected, true) {
+            // No id goes out twice: it may not have been a preflight that failed.
+            if entry.kind.wants_response() {
+                let id = self.next_wire_id();
+                self.ledger.rename(call, id);
+            }
             self.post(now, call);
             return true;
         }

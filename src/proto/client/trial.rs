@@ -25,6 +25,7 @@ impl Client {
     /// Weighs what a probe brought. Whether nothing can be said to the calls yet, or all is said: the session died.
     pub(super) fn weigh(&mut self, now: Instant, asked: Asked) -> bool {
         let failed = asked == Asked::Failed;
+        let again = std::mem::take(&mut self.session.asks_again);
         match asked {
             Asked::Answered => self.session.failed_probes = 0,
             Asked::Failed => self.session.failed_probes += 1,
@@ -42,9 +43,13 @@ impl Client {
         if !failed || !self.may_try(now) {
             return false;
         }
-        match count < PROBES_TO_TRY {
-            true => self.plan_probe(now),
-            false => self.begin_trial(now),
+        if count >= PROBES_TO_TRY {
+            self.begin_trial(now);
+        } else if again {
+            return false; // The session took a request meanwhile: it was no second failure in a row.
+        } else {
+            self.session.asks_again = true;
+            self.plan_probe(now);
         }
         true
     }

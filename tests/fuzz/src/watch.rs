@@ -36,8 +36,7 @@ pub(crate) struct Watched {
     pub(crate) closed: bool,
     /// A stream may stay open for ever.
     pub(crate) listens: bool,
-    /// Whether a request may go out twice under its id: a page's whose preflight may have failed, one refused for its
-    /// credentials.
+    /// Whether a request may go out twice under its id: one that was refused for its credentials.
     may_repeat: bool,
     next_id: u32,
     /// Events in hand, by the keys to report them under.
@@ -59,7 +58,7 @@ const SOME_OUTPUTS: usize = 200;
 
 impl Watched {
     pub(crate) fn new(options: Options, seed: u64) -> Option<Self> {
-        let may_repeat = options.cross_origin || options.auth;
+        let may_repeat = options.auth;
         let client = Client::new(Config::new(options).ok()?, seed);
         let start = Instant::from_millis(1.8e12);
         Some(Self {
@@ -186,7 +185,10 @@ impl Watched {
         let id = member("id").map(|id| id.to_string()).unwrap_or_default();
         let is_new = rpc.is_empty() || id.is_empty() || self.wire_ids.insert(id.clone());
         let may_repeat = request.url.is_some() || self.may_repeat;
-        assert!(is_new || may_repeat, "an id goes out once: {id}");
+        assert!(
+            is_new || may_repeat,
+            "but where it is redirected or asks for credentials, an id goes out once: {id}"
+        );
         let new = Exchange { method: request.method, id, rpc, events: None, over: false };
         assert!(self.exchanges.insert(exchange, new).is_none(), "an exchange begins once");
     }
