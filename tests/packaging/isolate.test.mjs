@@ -26,7 +26,7 @@ for (const { how, skip, serve } of WORKERS) {
       sideBySide(isolate));
     test("fewer than six of a request's calls wait for headers at once, however many bodies are open", () =>
       waitingForHeaders(isolate));
-    test("a session of one request fails in another by an error of landfall's own, at once and unsent", () =>
+    test("a session or transport of one request fails in another by an error of landfall's own, at once and unsent", () =>
       usedElsewhere(isolate));
     test("a session of one request goes on in another by its state", () => goneOn(isolate));
   });
@@ -70,7 +70,7 @@ async function usedElsewhere({ ask, name }) {
   assert.equal(text, `${name("kept")} done`);
   const sent = shop.server.log.length;
   const { did: told } = await ask("useKept", "used");
-  assert.equal(told.length, 4);
+  assert.equal(told.length, 6);
   for (const { message, ...error } of told) {
     const expected = { name: "ToolCallFailedError", reason: "closed", outcome: "not_sent", retrySafe: true };
     assert.deepEqual(error, expected);

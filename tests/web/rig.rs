@@ -179,7 +179,7 @@ impl Rig {
     }
 
     pub(crate) fn cancel(&self, call: u32) {
-        self.take(&web::cancel(self.handle, now(), call));
+        self.take(&web::cancel(self.handle, now(), call, None));
     }
 
     pub(crate) fn close(&self) {

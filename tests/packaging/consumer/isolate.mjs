@@ -1,10 +1,15 @@
 // A Worker for the tests of many requests in one isolate: each path is one thing that a request does.
 import "./instances.mjs";
-import { connect } from "landfall";
+import { connect, LandfallTransport } from "landfall";
 import { carry } from "./call.mjs";
 
 // One per isolate, so that a test sees that there was one.
-const isolate = { requests: 0, kept: undefined };
+const isolate = { requests: 0, kept: undefined, transport: undefined };
+
+const initialize = {
+  ...{ jsonrpc: "2.0", id: 0, method: "initialize" },
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "kept", version: "1" } },
+};
 
 const PATHS = {
   carry: ({ url, key }) => carry(connect, url, key),
@@ -46,6 +51,9 @@ const PATHS = {
 
   async keep({ url, key }) {
     isolate.kept = await connect(url, { era: "resumable" });
+    isolate.transport = new LandfallTransport(url);
+    await isolate.transport.start();
+    await isolate.transport.send(initialize);
     const result = await isolate.kept.callTool("scripted", { key }).result;
     return result.content[0].text;
   },
@@ -63,12 +71,15 @@ const PATHS = {
       isolate.kept.request("ping").result,
       isolate.kept.notify("notifications/roots/list_changed"),
       isolate.kept.listTools(),
+      isolate.transport.send({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
+      isolate.transport.terminateSession(),
     ];
     for (const call of calls) {
       const { name, reason, outcome, retrySafe, message } = await failing(call);
       told.push({ name, reason, outcome, retrySafe, message });
     }
     await isolate.kept.close();
+    await isolate.transport.close();
     return told;
   },
 
