@@ -8,6 +8,9 @@ const INLINE = "landfall";
 const FILE = "landfall/url";
 const SLIM = "landfall/slim";
 const ALL = [INLINE, FILE, SLIM];
+const CLIENTS = ["landfall/v1", "landfall/v2"];
+/** All that a program of `consumer` is there for. */
+export const ENTRIES = [...ALL, ...CLIENTS];
 
 /** What a program of `consumer` is called that uses an entry: `page`, `page-url`, `page-slim`. */
 export const program = (kind, entry) => entry.replace("landfall", kind).replace("/", "-");
@@ -17,7 +20,7 @@ const isNode20 = process.versions.node.startsWith("20.");
 /** Programs in processes: `command` runs a file. */
 export const PROCESSES = [
   {
-    ...{ name: "Node 20", how: "`import`", entries: ALL, extension: "mjs" },
+    ...{ name: "Node 20", how: "`import`", entries: ENTRIES, extension: "mjs" },
     command: [process.execPath],
     skip: isNode20 ? undefined : `this is Node ${process.versions.node}`,
   },
@@ -32,11 +35,12 @@ export const PROCESSES = [
     skip: whyNot24(),
   },
   {
-    ...{ name: "Deno", package: "deno", how: "`import`", entries: ALL, extension: "mjs" },
-    command: [bin("deno"), "run", "--allow-net", "--allow-read"],
+    ...{ name: "Deno", package: "deno", how: "`import`", entries: ENTRIES, extension: "mjs" },
+    // The SDKs look at the environment.
+    command: [bin("deno"), "run", "--allow-net", "--allow-read", "--allow-env", "--allow-sys"],
   },
   {
-    ...{ name: "Bun", package: "bun", how: "`import`", entries: ALL, extension: "mjs" },
+    ...{ name: "Bun", package: "bun", how: "`import`", entries: ENTRIES, extension: "mjs" },
     command: [bin("bun")],
   },
 ];
@@ -47,7 +51,7 @@ export const PROCESSES = [
  */
 export const PAGES = [
   {
-    ...{ name: "Vite", package: "vite", how: "`vite build`", entries: [INLINE, FILE] },
+    ...{ name: "Vite", package: "vite", how: "`vite build`", entries: [INLINE, FILE, ...CLIENTS] },
     async build(folder, entry) {
       await page(folder, `./${program("page", entry)}.mjs`);
       await run([bin("vite"), "build"], folder);
@@ -95,7 +99,7 @@ export const PAGES = [
 /** Workers in workerd: `serve` resolves with a server of the Worker in a file of that name. */
 export const WORKERS = [
   {
-    ...{ name: "workerd", package: "miniflare", how: "Miniflare, bundled by esbuild", entries: ALL },
+    ...{ name: "workerd", package: "miniflare", how: "Miniflare, bundled by esbuild", entries: ENTRIES },
     async serve(folder, file) {
       await run(workerBundle(`${file}.mjs`, "out"), folder);
       return startMiniflare(join(folder, "out"), `${file}.js`);

@@ -56,7 +56,8 @@ describe("a call that is cut makes landfall in a page", { concurrency: 3, skip }
         t.after(() => server.stop());
         const key = `${name} ${how} ${entry}`;
         shop.assertCarried(key, await outcome(browser, server.url, key));
-        if (built) await assertPlain(built);
+        // Not the bundles with an SDK in them: what that has is its own.
+        if (built && !entry.includes("/v")) await assertPlain(built);
       });
     }
   }

@@ -1,11 +1,10 @@
 // support.mjs: writes the table of what the packed package was run in into the README. A test compares them.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { PAGES, PROCESSES, WORKERS } from "./cases.mjs";
+import { ENTRIES, PAGES, PROCESSES, WORKERS } from "./cases.mjs";
 
 const README = new URL("../../README.md", import.meta.url);
 const LOCK = new URL("../../package-lock.json", import.meta.url);
-const ENTRIES = ["landfall", "landfall/url", "landfall/slim"];
 const SECTION = /(<!-- support -->\n)[\s\S]*?(?=<!-- \/support -->)/;
 
 async function supportTable() {

@@ -1,9 +1,9 @@
 // The packed package, installed into an empty project, as a user gets it.
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { run } from "./tools.mjs";
+import { installedFile, run } from "./tools.mjs";
 
 const STAGED = fileURLToPath(new URL("../../target/npm", import.meta.url));
 const CONSUMER = fileURLToPath(new URL("consumer", import.meta.url));
@@ -49,6 +49,9 @@ export async function installed() {
       const copy = join(folder, `project-${copies}`);
       await cp(project, copy, { recursive: true });
       await cp(CONSUMER, copy, { recursive: true });
+      // The optional peers.
+      const sdks = "@modelcontextprotocol";
+      await symlink(installedFile(sdks), join(copy, "node_modules", sdks), "dir");
       return copy;
     },
     remove: () => rm(folder, { recursive: true, force: true }),

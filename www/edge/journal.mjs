@@ -1,4 +1,4 @@
-const KEPT = 1_000;
+const KEPT = 500;
 const AT_ONCE = 100;
 
 /** What is known of one call, in the storage of its object; nothing is stored before there is a call. */
@@ -34,7 +34,7 @@ export class Journal {
     this.#rows("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, JSON.stringify(value));
   }
 
-  /** Adds an event; the oldest beyond the last 1 000 is dropped. */
+  /** Adds an event; the oldest beyond the last 500 is dropped. */
   append(event) {
     this.#rows("INSERT INTO events (data) VALUES (?)", JSON.stringify(event));
     this.#rows("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?", KEPT);

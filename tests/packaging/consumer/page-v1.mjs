@@ -1,0 +1,4 @@
+import { connect } from "./sdk-v1.mjs";
+import { show } from "./show.mjs";
+
+void show(connect);

@@ -1,0 +1,4 @@
+import { run } from "./run.mjs";
+import { connect } from "./sdk-v1.mjs";
+
+await run(connect);

@@ -1,0 +1,4 @@
+import { run } from "./run.mjs";
+import { connect } from "./sdk-v2.mjs";
+
+await run(connect);

@@ -1,0 +1,5 @@
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { LandfallTransport } from "landfall/v1";
+import { connectBy } from "./client.mjs";
+
+export const connect = connectBy(Client, LandfallTransport);

@@ -1,0 +1,5 @@
+import { Client } from "@modelcontextprotocol/client";
+import { LandfallTransport } from "landfall/v2";
+import { connectBy } from "./client.mjs";
+
+export const connect = connectBy(Client, LandfallTransport);
