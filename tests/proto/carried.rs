@@ -155,6 +155,15 @@ fn a_reissue_goes_out_under_an_id_of_ours_and_either_answer_settles_the_call() {
 }
 
 #[test]
+fn the_twin_of_a_clients_own_id_is_its_answer() {
+    let mut world = World::carried(options());
+    let (call, post) = streaming(&mut world, spec("0"));
+    world.body(post, &result("\"0\""));
+    assert!(world.answer(call).contains("true"));
+    assert!(world.names().contains(&"odd_response_id"));
+}
+
+#[test]
 fn a_clients_cancel_tells_the_server_its_reason_and_the_id_it_knows() {
     let mut world = World::carried(options());
     let (call, post) = streaming(&mut world, spec("5"));
