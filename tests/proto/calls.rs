@@ -211,6 +211,24 @@ fn a_call_waits_when_every_connection_is_taken_and_goes_when_one_is_free() {
 }
 
 #[test]
+fn where_only_waits_for_headers_count_a_flood_of_questions_is_answered_two_at_a_time() {
+    let mut world = World::connected(Options { max_concurrent: Some(5.0), until_headers: true, ..options() });
+    let (_, _, post) = world.streaming();
+    let pings: String = (0..20)
+        .map(|id| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n\n"))
+        .collect();
+    world.body(post, &pings);
+    let mut answered = 0;
+    while !world.requests.is_empty() {
+        assert!(world.requests.len() <= 2);
+        let (pong, _) = world.request();
+        world.head(pong, 202, "", None);
+        answered += 1;
+    }
+    assert_eq!(answered, 20);
+}
+
+#[test]
 fn where_only_waits_for_headers_count_a_call_goes_as_soon_as_they_came() {
     let options = Options { max_concurrent: Some(3.0), until_headers: true, ..options() };
     let mut world = World::connected(options);

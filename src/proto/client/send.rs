@@ -14,6 +14,8 @@ use crate::proto::{CallId, ExchangeId};
 
 /// Messages of our own under way at once.
 const MOST_CONTROLS: usize = 8;
+/// Where a seventh request that waits for headers would wait for another's: beside the callers' four.
+const MOST_CONTROLS_IN_WORKERD: usize = 2;
 /// And of those that wait.
 const MOST_WAITING_CONTROLS: usize = 1_000;
 /// The reason text of a cancellation: fixed, since the real one may be private.
@@ -60,7 +62,7 @@ impl Client {
         if !self.is_ready() {
             return;
         }
-        while self.controls_under_way() < MOST_CONTROLS {
+        while self.may_post_control() {
             let Some(control) = self.controls.pop_front() else { break };
             self.post(now, control);
         }
@@ -314,13 +316,18 @@ impl Client {
         self.post_control(now, control);
     }
 
+    fn may_post_control(&self) -> bool {
+        let most = if self.config.until_headers { MOST_CONTROLS_IN_WORKERD } else { MOST_CONTROLS };
+        self.controls_under_way() < most
+    }
+
     fn controls_under_way(&self) -> usize {
         self.exchanges.values().filter(|purpose| matches!(purpose, Purpose::Call(_, Slot::Control))).count()
     }
 
     /// POSTs it, or lets it wait; what a flood brings beyond that is dropped.
     fn post_control(&mut self, now: Instant, control: CallId) {
-        if self.controls_under_way() < MOST_CONTROLS {
+        if self.may_post_control() {
             self.post(now, control);
         } else if self.controls.len() < MOST_WAITING_CONTROLS {
             self.controls.push_back(control);
