@@ -426,6 +426,7 @@ impl Client {
             planned: None,
             cause: None,
             redirect: None,
+            stranded: false,
             redirects: 0,
             deadline: now + timeouts.deadline,
             call_clock: Budget::new(timeouts.call),

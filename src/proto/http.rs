@@ -131,6 +131,7 @@ impl IoFailure {
         matches!(
             self.code.as_str(),
             "LANDFALL_NOT_SENT" // The wrapper's own: it failed before fetch.
+                | "LANDFALL_LATE" // Or what it waited for before that did not come.
                 | "ECONNREFUSED"
                 | "ENOTFOUND"
                 | "EAI_AGAIN"

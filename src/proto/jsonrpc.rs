@@ -10,6 +10,9 @@ use std::ops::Range;
 /// not take many times its own size.
 const MAX_STRANGERS: usize = 1000;
 
+/// Doubles hold every integer below this.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// A request's id, or a progress token.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Id {
@@ -30,6 +33,17 @@ impl Id {
                 number == string
             }
             _ => false,
+        }
+    }
+
+    /// The same id as everybody writes it: some servers give the number 1 back as `1.0` or `1e0`.
+    pub(super) fn plain(&self) -> Self {
+        let Self::Number(raw) = self else { return self.clone() };
+        match raw.parse::<f64>() {
+            Ok(number) if number.fract() == 0.0 && number.abs() < MOST_EXACT => {
+                Self::Number((number as i64).to_string())
+            }
+            _ => self.clone(),
         }
     }
 

@@ -139,6 +139,8 @@ pub(crate) struct Entry {
     pub(crate) stream: Option<Stream>,
     /// Where its requests go, if a redirect of the endpoint's origin said so; and how many did.
     pub(crate) redirect: Option<String>,
+    /// Its session died while its POST had no headers yet: they tell whether it was executed.
+    pub(crate) stranded: bool,
     pub(crate) redirects: u32,
     /// Questions of the server's on its stream that wait for our answer.
     pub(crate) questions: u32,
@@ -220,9 +222,9 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn open(&mut self, call: CallId, entry: Entry) {
         for id in entry.wire_ids.iter().filter(|_| entry.kind.wants_response()) {
-            self.wire.insert(id.clone(), call);
+            self.wire.insert(id.plain(), call);
         }
-        self.tokens.extend(entry.token.clone().map(|token| (token, call)));
+        self.tokens.extend(entry.token.as_ref().map(|token| (token.plain(), call)));
         self.entries.insert(call, entry);
     }
 
@@ -248,8 +250,8 @@ impl Ledger {
 
     /// A caller may use one id or token twice: then it is the later call's.
     fn forget(names: &mut BTreeMap<Id, CallId>, name: &Id, call: CallId) {
-        if names.get(name) == Some(&call) {
-            names.remove(name);
+        if names.get(&name.plain()) == Some(&call) {
+            names.remove(&name.plain());
         }
     }
 
@@ -263,12 +265,12 @@ impl Ledger {
 
     /// The call that goes by this id on the wire.
     pub(crate) fn by_wire_id(&self, id: &Id) -> Option<CallId> {
-        self.wire.get(id).copied()
+        self.wire.get(&id.plain()).copied()
     }
 
     /// The call whose progress goes by this token.
     pub(crate) fn by_token(&self, token: &Id) -> Option<CallId> {
-        self.tokens.get(token).copied()
+        self.tokens.get(&token.plain()).copied()
     }
 
     pub(crate) fn calls(&self) -> Vec<CallId> {

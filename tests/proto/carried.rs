@@ -164,6 +164,30 @@ fn the_twin_of_a_clients_own_id_is_its_answer() {
 }
 
 #[test]
+fn a_number_is_the_same_however_it_is_written() {
+    for written in ["1.0", "1e0", "10e-1"] {
+        let mut world = World::carried(options());
+        let (call, post) = streaming(&mut world, spec("1"));
+        world.body(post, &result(written));
+        assert!(world.answer(call).contains("true"), "{written}");
+        assert!(!world.names().contains(&"odd_response_id"));
+    }
+}
+
+#[test]
+fn an_answer_of_ours_that_is_refused_is_told() {
+    let mut world = World::carried(options());
+    let (_, post) = streaming(&mut world, spec("5"));
+    world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"roots/list\"}\n\n");
+    world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":77,"result":{"roots":[]}}"#);
+    world.drain();
+    let (post, _) = world.request();
+    world.head(post, 500, "", None);
+    world.end(post);
+    assert!(world.names().contains(&"answer_refused"));
+}
+
+#[test]
 fn a_clients_cancel_tells_the_server_its_reason_and_the_id_it_knows() {
     let mut world = World::carried(options());
     let (call, post) = streaming(&mut world, spec("5"));

@@ -87,6 +87,19 @@ fn barren_opens_are_ever_rarer_up_to_a_minute() {
 }
 
 #[test]
+fn a_stream_that_somebody_cuts_after_a_while_is_back_at_once_each_time() {
+    let (mut world, mut get) = open();
+    for _ in 0..12 {
+        world.pass(10_000);
+        world.cut(get);
+        let (wait, next, _) = world.next_request();
+        assert!(wait < 700.0, "{wait}");
+        get = next;
+        world.head(get, 200, SSE, None);
+    }
+}
+
+#[test]
 fn a_server_that_can_not_be_reached_or_is_busy_is_asked_again_not_before_it_says() {
     let (mut world, get) = listening();
     world.cut(get);

@@ -98,6 +98,55 @@ fn the_callers_word_counts_and_replay_bounds_it() {
 }
 
 #[test]
+fn calls_that_meet_a_forgotten_session_at_once_all_go_on_in_the_next() {
+    let mut world = World::connected(options());
+    let calls: Vec<_> = (0..10).map(|_| world.call()).collect();
+    let posts: Vec<_> = calls.iter().map(|_| world.request().0).collect();
+    for (nth, post) in posts.iter().enumerate() {
+        world.head(*post, 404, "", None);
+        if nth == 0 {
+            world.end(*post);
+        }
+    }
+    handshake(&mut world, "s2");
+    for call in &calls {
+        let (post, request) = world.request();
+        assert_eq!(header(&request, "mcp-session-id"), Some("s2"));
+        answer(&mut world, post, &request, "{}");
+        let _ = call;
+    }
+    assert!(calls.iter().all(|call| world.answer(*call).contains("result")));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_call_that_a_forgotten_session_leaves_without_headers_ends_after_connect_ms_or_by_its_own_answer() {
+    for answered in [false, true] {
+        let mut world = World::connected(options());
+        let (refused, waiting) = (world.call(), world.call());
+        let ((first, _), (second, request)) = (world.request(), world.request());
+        world.head(first, 404, "", None);
+        world.end(first);
+        handshake(&mut world, "s2");
+        let (post, again) = world.request();
+        answer(&mut world, post, &again, "{}");
+        assert!(world.answer(refused).contains("result"));
+        world.pass(4_999);
+        assert!(world.is_pending(waiting));
+        if answered {
+            answer(&mut world, second, &request, "{}");
+            assert!(world.answer(waiting).contains("result"));
+        } else {
+            world.pass(1);
+            assert_eq!(world.failure(waiting).reason, Reason::SessionLost);
+            assert_eq!(world.failure(waiting).outcome, Outcome::Unknown);
+        }
+        world.pass(600_000);
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
 fn hints_end_with_list_changed() {
     let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
     let (_, _, post) = world.streaming();
@@ -355,7 +404,7 @@ fn redirects_stay_in_the_origin_and_keep_the_method() {
     world.head(post, 200, SSE, None);
     world.body(post, &result(&id_of(&request)));
     assert!(world.answer(call).contains("ok"));
-    for (status, same_origin) in [(307, false), (303, true), (200, false)] {
+    for (status, same_origin) in [(307, false), (301, true), (302, true), (303, true), (200, false)] {
         let call = world.call();
         let (post, _) = world.request();
         world.input_head(post, to(status, "http://other/x?secret=1", same_origin));

@@ -205,6 +205,55 @@ fn progress_of_another_call_holds_no_cursor() {
 /// `broken` counts different events together and is never reset: an event that was broken once and healed, and a
 /// *first* broken copy of another, end the call.
 #[test]
+fn a_response_to_nobody_that_each_resume_repeats_is_nothing_new() {
+    let mut world = World::connected(options());
+    let (call, _, post) = world.streaming();
+    let foreign = "id: e1\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"nobody's\",\"result\":{}}\n\n";
+    world.body(post, foreign);
+    world.cut(post);
+    let mut gets = 0;
+    while world.is_pending(call) {
+        let (_, get, _) = world.next_request();
+        gets += 1;
+        assert!(gets < 200, "it goes on for ever");
+        world.head(get, 200, SSE, None);
+        world.body(get, foreign);
+        world.cut(get);
+    }
+    assert_eq!(world.failure(call).reason, Reason::RecoveryExhausted);
+}
+
+#[test]
+fn polite_closes_with_retry_0_and_nothing_but_new_ids_end_by_recovery_ms() {
+    let mut world = World::connected(options());
+    let (call, _, mut post) = world.streaming();
+    world.body(post, "id: p0\nretry: 0\ndata:\n\n");
+    let start = world.now;
+    let mut n = 0;
+    while world.is_pending(call) {
+        world.end(post);
+        if !world.is_pending(call) {
+            break;
+        }
+        n += 1;
+        let Some(next) = next_or_end(&mut world, call) else { break };
+        post = next;
+        world.head(post, 200, SSE, None);
+        world.body(post, &format!("id: p{n}\ndata:\n\n"));
+    }
+    assert_eq!(world.failure(call).reason, Reason::RecoveryExhausted);
+    assert!(world.now.since(start) < Duration::from_secs(180));
+}
+
+/// The next request, or none where the call ends before.
+fn next_or_end(world: &mut World, call: landfall::proto::CallId) -> Option<landfall::proto::ExchangeId> {
+    while world.requests.is_empty() && world.is_pending(call) {
+        world.pass(50);
+    }
+    world.requests.pop_front().map(|(exchange, _)| exchange)
+}
+
+#[test]
 fn a_second_broken_event_is_not_the_second_copy_of_the_first() {
     let mut world = World::connected(options());
     let (call, _, post) = world.streaming();

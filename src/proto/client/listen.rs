@@ -1,5 +1,7 @@
 //! The GET stream for what belongs to no call: it is opened again quietly, and touches no call (design section 4).
 
+use std::time::Duration;
+
 use super::Client;
 use crate::proto::event::{Event, ListenState};
 use crate::proto::http::{header_value, Method, ResponseHead};
@@ -8,6 +10,9 @@ use crate::proto::stream::{Body, Events, Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
+
+/// So long was no barren open.
+const A_WHILE: Duration = Duration::from_secs(10);
 
 impl Client {
     /// Opens the stream, where it is wanted and there is none.
@@ -74,7 +79,9 @@ impl Client {
     /// Its body is over.
     pub(super) fn on_listen_over(&mut self, now: Instant, call: CallId, events: &Events) {
         self.event(now, None, Event::Listen { state: ListenState::Lost });
-        if let Some(stream) = self.stream(call).filter(|_| events.moved || events.fresh > 0) {
+        // One that was open for a while was cut by somebody on the way who limits silence.
+        let brought = events.moved || events.fresh > 0 || now.since(events.since) >= A_WHILE;
+        if let Some(stream) = self.stream(call).filter(|_| brought) {
             stream.barren = 0;
         }
         self.listen_later(now, call);

@@ -100,15 +100,8 @@ impl Client {
         status: Option<u16>,
     ) {
         let exact = self.ledger.by_wire_id(id);
-        let owner = exact.or_else(|| {
-            let entry = self.ledger.get(call).filter(|entry| entry.kind.wants_response())?;
-            if entry.adopts {
-                return Some(call);
-            }
-            let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
-            (id.twin(entry.wire_id()) || (*id == Id::Null && is_error)).then_some(call)
-        });
-        let Some(owner) = owner else {
+        let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
+        let Some(owner) = self.answered_by(call, id, is_error) else {
             self.stats.unmatched += 1;
             let message =
                 format!("a response under the id {} answers no request of ours", excerpt(&id.text()));
@@ -122,6 +115,15 @@ impl Client {
         self.learn(now, owner, text);
         let message = self.keep(text);
         self.settle(now, owner, Settlement::Result { message, http_status: status });
+    }
+
+    /// The request that a response on this call's stream answers.
+    pub(super) fn answered_by(&self, call: CallId, id: &Id, is_error: bool) -> Option<CallId> {
+        self.ledger.by_wire_id(id).or_else(|| {
+            let entry = self.ledger.peek(call).filter(|entry| entry.kind.wants_response())?;
+            let is_ours = entry.adopts || id.twin(entry.wire_id()) || (*id == Id::Null && is_error);
+            is_ours.then_some(call)
+        })
     }
 
     /// An answer may say something of the tools, or of what a new session must be told.

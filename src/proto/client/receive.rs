@@ -76,6 +76,9 @@ impl Client {
             self.abort(exchange); // There is no session any more, or none that can be ended.
             return self.settle(now, call, Settlement::Accepted);
         }
+        if entry.stranded && !head.is_success() {
+            return self.on_stranded_refused(now, call, exchange, &head);
+        }
         if !head.is_success() {
             return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
         }
@@ -210,16 +213,17 @@ impl Client {
 
     fn on_item(&mut self, now: Instant, call: CallId, item: Item<'_>) {
         let Some(entry) = self.ledger.get(call) else { return };
-        let is_modern = entry.modern.is_some(); // Its stream can't be resumed, whatever ids it has.
+        // Whatever ids it has: a modern stream, and one of a session that is dead, can't be resumed.
+        let has_cursor = entry.modern.is_none() && !entry.stranded;
         let Some(stream) = entry.stream.as_mut() else { return };
         match item {
-            Item::Id(_) | Item::LongId if is_modern => {}
+            Item::Id(_) | Item::LongId if !has_cursor => {}
             Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
             Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
             Item::Id(id) => self.arrive(now, call, Some(id), None, 0),
             Item::LongId => self.arrive(now, call, Some(""), None, 0), // Too long to keep: as if it were cleared.
             Item::Event { data, id, own_id, .. } => {
-                self.on_event(now, call, data, (own_id && !is_modern).then_some(id));
+                self.on_event(now, call, data, (own_id && has_cursor).then_some(id));
             }
         }
     }
@@ -234,14 +238,7 @@ impl Client {
         if matches!(payload, Payload::Other) && self.is_no_message(call, data) {
             return self.on_broken(now, call, id);
         }
-        let answers = |message: &Message| matches!(message, Message::Result { .. } | Message::Error { .. });
-        let is_response = match &payload {
-            Payload::One(message) => answers(message),
-            Payload::Many(messages) => {
-                messages.iter().any(|(_, message)| message.as_ref().is_some_and(answers))
-            }
-            Payload::Other => false,
-        };
+        let is_response = self.is_response(call, &payload);
         let repeat = id.filter(|_| !is_response).and_then(|id| self.stream(call)?.is_repeat(id));
         if let Some(place) = repeat {
             return self.drop_repeat(now, call, place);
@@ -265,6 +262,22 @@ impl Client {
         let handing = Handing { key, seam };
         self.deliver(now, call, payload, data, handing);
         self.arrive(now, call, id, key, data.len());
+    }
+
+    /// Whether it holds a response to a request of ours: that is never a repeat.
+    fn is_response(&self, call: CallId, payload: &Payload) -> bool {
+        let answers = |message: &Message| match message {
+            Message::Result { id } => self.answered_by(call, id, false).is_some(),
+            Message::Error { id, .. } => self.answered_by(call, id, true).is_some(),
+            Message::Request { .. } | Message::Notification { .. } => false,
+        };
+        match payload {
+            Payload::One(message) => answers(message),
+            Payload::Many(messages) => {
+                messages.iter().any(|(_, message)| message.as_ref().is_some_and(answers))
+            }
+            Payload::Other => false,
+        }
     }
 
     /// JSON that is no message. With the id of our request it is a broken answer; else it may be a heartbeat.
@@ -383,6 +396,12 @@ impl Client {
                     return self.send_queued(now);
                 }
                 let Some(entry) = self.ledger.get(call) else { return };
+                if failure.code == "LANDFALL_LATE" {
+                    entry.delivery = Outcome::NotSent;
+                    let text = self.network_text(&failure);
+                    self.fail(now, call, Reason::ConnectTimeout, &text);
+                    return self.send_queued(now);
+                }
                 if failure.proves_not_sent() {
                     entry.delivery = Outcome::NotSent;
                 }

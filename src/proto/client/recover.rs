@@ -78,7 +78,8 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         let Some(stream) = entry.stream.as_mut() else { return };
         let (retry, barren) = (stream.retry, stream.barren);
-        stream.resting = retry.is_some();
+        // A shorter hint orders no wait: what follows is our own.
+        stream.resting = retry.is_some_and(|retry| retry >= SPACING);
         let floor = self.floor(now, call);
         let wait = self.pace_of(call, retry, barren).max(floor);
         self.set_clocks(now, call);
@@ -397,6 +398,9 @@ impl Client {
     pub(super) fn on_resume_timeout(&mut self, now: Instant, call: CallId) {
         if self.stream(call).is_some_and(|stream| stream.rival.is_some()) {
             return self.on_rival_unanswered(now, call, AttemptResult::Timeout);
+        }
+        if self.ledger.peek(call).is_some_and(|entry| entry.stranded) {
+            return self.fail(now, call, Reason::SessionLost, "the server no longer knows the session");
         }
         let Some(&Phase::Resuming(exchange)) = self.stream(call).map(|stream| &stream.phase) else { return };
         self.abort(exchange);

@@ -39,7 +39,9 @@ impl Client {
 
     /// Turns a call's requests to where the head says, if it is a redirect that may be followed. Whether it is.
     pub(super) fn turns(&mut self, call: CallId, head: &ResponseHead) -> bool {
-        let keeps_method = matches!(head.status, 301 | 302 | 307 | 308);
+        // Of the others a POST becomes a GET (WHATWG fetch, *HTTP-redirect fetch*): its server may have dealt with it.
+        let posts = self.stream(call).is_some_and(|stream| matches!(stream.phase, Phase::Posting(_)));
+        let keeps_method = matches!(head.status, 307 | 308) || (!posts && matches!(head.status, 301..=303));
         let redirect = head.redirect.as_ref().filter(|redirect| redirect.same_origin && keeps_method);
         let (Some(redirect), Some(entry)) = (redirect, self.ledger.get(call)) else { return false };
         if entry.redirects == MOST {

@@ -5,12 +5,14 @@ use std::time::Duration;
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause, SessionState};
+use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::field;
 use crate::proto::ledger::Kind;
 use crate::proto::session::State;
+use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
-use crate::proto::CallId;
+use crate::proto::{CallId, ExchangeId};
 
 const LOST: &str = "the server no longer knows the session";
 
@@ -51,6 +53,17 @@ impl Client {
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.requeue(now, call);
             }
+            // It may be refused for the same session, unread: its headers are about to tell.
+            Kind::Request
+                if replace
+                    && !entry.carried_over
+                    && matches!(entry.stream.as_ref().map(|s| &s.phase), Some(Phase::Posting(_))) =>
+            {
+                entry.stranded = true;
+                entry.carried_over = true;
+                let at = now + entry.timeouts.connect;
+                self.timers.set(Owner::Call(call), Clock::Connect, at);
+            }
             Kind::Notification if replace && entry.delivery == Outcome::Rejected && !entry.carried_over => {
                 entry.carried_over = true;
                 if let Some(exchange) = entry.stream.take().and_then(|stream| stream.exchange()) {
@@ -60,6 +73,34 @@ impl Client {
             }
             _ => self.fail(now, call, Reason::SessionLost, LOST),
         }
+    }
+
+    /// The server refused a POST that it got after it forgot the session.
+    pub(super) fn on_stranded_refused(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        exchange: ExchangeId,
+        head: &ResponseHead,
+    ) {
+        self.abort(exchange);
+        // What else these say of the request is for the one in the next session to find out.
+        if !matches!(head.status, 400 | 401 | 404 | 410) || self.session.is_over() {
+            return self.fail(now, call, Reason::SessionLost, LOST);
+        }
+        if let Some(entry) = self.ledger.get(call) {
+            entry.delivery = Outcome::Rejected;
+            entry.stranded = false;
+        }
+        if !self.may_reissue(now, call) {
+            return self.fail(now, call, Reason::SessionLost, LOST);
+        }
+        self.detach(now, call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
+        if let Some(entry) = self.ledger.get(call) {
+            entry.planned = Some((Level::L2, Duration::ZERO));
+        }
+        self.requeue(now, call);
+        self.send_queued(now);
     }
 
     fn requeue(&mut self, now: Instant, call: CallId) {

@@ -2,7 +2,7 @@
 
 use super::{Client, Output};
 use crate::proto::error::{excerpt, Outcome, Reason};
-use crate::proto::event::{Failure, Settlement};
+use crate::proto::event::{Event, Failure, Settlement};
 use crate::proto::http::IoFailure;
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::stream::{Body, Phase};
@@ -47,7 +47,7 @@ impl Client {
         let Some(entry) = self.release(now, call) else { return };
         let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().clone());
         let tells = Self::should_tell(&entry, reason);
-        let why = entry.cancel_reason.clone();
+        let (why, answers) = (entry.cancel_reason.clone(), entry.answers);
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
             self.session.suspect = true;
@@ -62,6 +62,10 @@ impl Client {
             self.outputs.push_back(Output::Settle(call, now, settlement));
         } else {
             self.on_own_settled(now, call, kind, settlement);
+        }
+        if let Some(during) = answers {
+            let message = format!("our answer to a question of the server's was not taken: {text}");
+            self.call_event(now, during, Event::Warning { code: "answer_refused", message });
         }
         if tells {
             self.send_cancelled(now, &wire_id, why.as_deref());
@@ -92,7 +96,7 @@ impl Client {
         });
         let said = self.said(&words.collect::<Vec<_>>().join(" "), 0);
         match failure.code.as_str() {
-            "" | "LANDFALL_NOT_SENT" => format!("the request failed: {said}"),
+            "" | "LANDFALL_NOT_SENT" | "LANDFALL_LATE" => format!("the request failed: {said}"),
             code => format!("the request failed: {said} ({})", excerpt(code)),
         }
     }
