@@ -19,6 +19,7 @@ import {
   jsonRpcError,
   ownFailure,
   sessionEvent,
+  unsentCall,
   type Why,
 } from "./events.js";
 import type { CallHeaders, Failure } from "./fetch.js";
@@ -183,6 +184,16 @@ export class Connection implements Listener {
     if (this.#link.isOver) this.#finish(closed);
     else this.#closeTimer ??= setTimeout(() => this.#finish(closed), closeMs);
     return this.#end;
+  }
+
+  opening(call: number): void {
+    const record = this.#records.get(call);
+    if (record !== undefined) record.isOpened = true;
+  }
+
+  sent(call: number): void {
+    const record = this.#records.get(call);
+    if (record !== undefined) record.isSent = true;
   }
 
   headersOf(call: number): CallHeaders | undefined {
@@ -424,7 +435,8 @@ export class Connection implements Listener {
   #failed(record: CallRecord, failed: ToolCallFailed, failure: Failure = {}): void {
     const { info, connectMs } = record.origin;
     const isWanted = failed.reason === "cancelled" || failed.reason === "closed";
-    const event = isWanted ? failed : explained(failed, failure);
+    const known = record.isStuck ? unsentCall(failed) : failed;
+    const event = isWanted ? known : explained(known, failure);
     const tell = () => {
       record.fail(event, isWanted ? {} : failure);
       this.#owner.emit(event);

@@ -70,6 +70,11 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
   };
 }
 
+/** The same failure of a call of which no request was handed to `fetch`: the core can't know. */
+export function unsentCall(event: ToolCallFailed): ToolCallFailed {
+  return event.outcome === "unknown" ? { ...event, outcome: "not_sent", retrySafe: true } : event;
+}
+
 /** The same failure; where the headers are why nothing was sent, the message says so: the core may only know that it waited. */
 export function explained(event: ToolCallFailed, { unsendable: text }: Failure): ToolCallFailed {
   if (text === undefined || event.message.includes(text)) return event;
@@ -80,7 +85,7 @@ export function explained(event: ToolCallFailed, { unsendable: text }: Failure):
 export function jsonRpcError(error: unknown): JsonRpcError {
   const { code, message, data } = (error ?? {}) as { code?: unknown; message?: unknown; data?: unknown };
   return {
-    code: typeof code === "number" ? code : -32603,
+    code: Number.isSafeInteger(code) ? (code as number) : -32603,
     message: typeof message === "string" ? message : "the server answered with an error that has no message",
     ...(data === undefined ? {} : { data }),
   };

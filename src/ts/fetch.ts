@@ -6,6 +6,8 @@ import { observed, within } from "./promise.js";
 
 /** What the exchanges tell of bodies. */
 export interface ExchangeSink {
+  /** A request of this call is handed to `fetch`. */
+  sent(call: number): void;
   push(exchange: number, bytes: Uint8Array): void;
   end(exchange: number): void;
   fail(exchange: number, message: string, code: string): void;
@@ -40,8 +42,9 @@ interface Exchange {
   pump?: BodyPump;
 }
 
-// Told like a code of the runtime's: no byte of the request has left.
+// Told like codes of the runtime's: no byte of the request has left, for what it needs can't be had, or did not come.
 const notSent = "LANDFALL_NOT_SENT";
+const tooLate = "LANDFALL_LATE";
 
 const mostFailures = 1_000;
 
@@ -90,7 +93,7 @@ export class Exchanges {
         };
         signal.addEventListener("abort", () => refuse(signal.reason), { once: true });
         Promise.resolve()
-          .then(() => this.#send(url, init, callHeaders(), signal))
+          .then(() => this.#send(url, init, callHeaders(), signal, call))
           .then((response) => {
             const body = usableBody(response);
             if (signal.aborted) {
@@ -160,6 +163,7 @@ export class Exchanges {
     init: RequestInit,
     callHeaders: CallHeaders | undefined,
     signal: AbortSignal,
+    call: number | undefined,
   ): Promise<Response> {
     const { requestInit, redirect } = this.#settings;
     const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
@@ -169,6 +173,7 @@ export class Exchanges {
     // Read now, for it may be replaced at any time, and called bare: with a receiver it is an "Illegal invocation".
     const send = this.#settings.fetch ?? globalThis.fetch;
     const ours = redirect === undefined ? init : { ...init, redirect };
+    if (call !== undefined) this.#sink.sent(call);
     const response = await send(url, { ...requestInit, ...ours, headers, signal });
     if (typeof response?.status !== "number" || typeof response.headers?.get !== "function") {
       throw new TypeError("the option fetch gave something that is no Response");
@@ -214,8 +219,10 @@ export class Exchanges {
   ): Promise<U> {
     const { handshakeMs } = this.#settings;
     let problem = "threw";
+    let code = notSent;
     const late = () => {
       problem = "is late";
+      code = tooLate;
       return new Error(`it gave nothing within handshakeMs (${handshakeMs} ms)`);
     };
     try {
@@ -223,7 +230,9 @@ export class Exchanges {
       problem = "gave what can't be used";
       return use(given);
     } catch (thrown) {
-      throw new Unsendable(`${name} ${problem}: ${textOf(thrown)}`, thrown, name.startsWith("authProvider"));
+      // What landfall says of a provider that is late is not the provider's word.
+      const byProvider = name.startsWith("authProvider") && code !== tooLate;
+      throw new Unsendable(`${name} ${problem}: ${textOf(thrown)}`, thrown, { byProvider, code });
     }
   }
 
@@ -298,8 +307,8 @@ class Unsendable extends Error {
   readonly thrown: unknown;
   readonly byProvider: boolean;
 
-  constructor(message: string, thrown: unknown, byProvider = false) {
-    super(message, { cause: { code: notSent } });
+  constructor(message: string, thrown: unknown, { byProvider = false, code = notSent } = {}) {
+    super(message, { cause: { code } });
     this.thrown = thrown;
     this.byProvider = byProvider;
   }

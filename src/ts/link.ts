@@ -18,6 +18,10 @@ export interface Told {
 /** Who hears what a core tells. Always called outside of exports, and may call back in. May not throw. */
 export interface Listener {
   told(told: Told): void;
+  /** A request of the call waits for its headers. */
+  opening(call: number): void;
+  /** It is handed to `fetch`. */
+  sent(call: number): void;
   /** The headers that the caller wants on the requests of a call. */
   headersOf(call: number): CallHeaders | undefined;
 }
@@ -55,6 +59,7 @@ export class Link {
     this.#log = settings.log;
     this.#listener = listener;
     this.#exchanges = new Exchanges(settings, {
+      sent: (call) => this.#listener.sent(call),
       push: (exchange, bytes) => this.#enter((core, handle, now) => core.push(handle, now, exchange, bytes)),
       end: (exchange) => this.#enter((core, handle, now) => core.end(handle, now, exchange)),
       fail: (exchange, message, code) =>
@@ -162,6 +167,7 @@ export class Link {
   #host(): Host {
     return {
       open: (exchange, url, init, call) => {
+        if (call !== undefined) this.#listener.opening(call);
         const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
         return this.#exchanges.open(exchange, url, init, headers, call);
       },

@@ -38,6 +38,9 @@ export interface Binding {
   sdk: Sdk;
 }
 
+/** A request of the Client's. */
+type ClientRequest = ClientMessage & { id: string | number; method: string };
+
 /** A `Transport` of the SDKs, whichever entry it comes from. */
 export class ClientTransport {
   /** Called once, when the transport was closed. */
@@ -287,29 +290,41 @@ export class ClientTransport {
 
   /** A response as the Client is to have it. Throws what `send()` is to reject with instead. */
   #response(
-    { id, method, params }: ClientMessage & { method: string },
+    message: ClientRequest,
     version: string | undefined,
     response: object,
     httpStatus: number | undefined,
   ): object {
+    const { id, method, params } = message;
     // The SDKs judge the handshake by its status.
     if (isHandshake(method) && httpStatus !== undefined && httpStatus >= 400 && "error" in response) {
-      const { message } = jsonRpcError(response.error);
+      const { message: said } = jsonRpcError(response.error);
       const refusal = { status: httpStatus, statusText: "", text: JSON.stringify(response) };
-      throw this.#told(
-        this.#sdk.errors.http("message", `Error POSTing to endpoint: ${message}`, refusal, {}),
-      );
+      throw this.#told(this.#sdk.errors.http("message", `Error POSTing to endpoint: ${said}`, refusal, {}));
     }
-    if (version === undefined || method !== "tools/list" || !("result" in response)) return response;
-    const { result, leftOut } = this.#tools.learn(response.result, params?.cursor === undefined);
+    // A Client drops what its schemas refuse, and its caller would wait for nothing.
+    const whose = { jsonrpc: "2.0", id };
+    if ("error" in response) return { ...whose, error: jsonRpcError(response.error) };
+    const given = (response as { result?: unknown }).result;
+    if (typeof given !== "object" || given === null || Array.isArray(given)) throw this.#malformed(message);
+    if (version === undefined || method !== "tools/list") return { ...whose, result: given };
+    const { result, leftOut } = this.#tools.learn(given, params?.cursor === undefined);
     for (const { tool, problem } of leftOut) {
-      const message = `the tool ${tool} is left out: ${problem}`;
+      const said = `the tool ${tool} is left out: ${problem}`;
       this.#emit({
-        ...{ type: "warning", code: "invalid_x_mcp_header", message },
-        ...{ at: this.#owner.clock(), requestId: id as string | number },
+        ...{ type: "warning", code: "invalid_x_mcp_header", message: said },
+        ...{ at: this.#owner.clock(), requestId: id },
       });
     }
-    return { ...response, result };
+    return { ...whose, result };
+  }
+
+  #malformed({ id, method, params }: ClientRequest): unknown {
+    const tool = method === "tools/call" && typeof params?.name === "string" ? params.name : undefined;
+    const text = "the result in the server's answer is no object";
+    const why: Why = { reason: "malformed_response", outcome: "unknown", message: text };
+    const event = unsentEvent({ id, method, tool, at: this.#owner.clock() }, why);
+    return this.#told(this.#rejection(event, {}));
   }
 
   #forget(id: string | number, record: CallRecord | undefined): void {

@@ -230,3 +230,48 @@ test("an authProvider that is none is refused by name", () => {
     assert.throws(() => fakeTransport({ authProvider }), { name: "ConfigError", option: "authProvider" });
   }
 });
+
+test("credentials that do not come end a call as connect_timeout, unsent, and are not asked for again", async (t) => {
+  for (const kind of ["token", "headers"]) {
+    let asked = 0;
+    let hangs = false;
+    const give = (value) => {
+      if (hangs) asked += 1;
+      return hangs ? new Promise(() => {}) : value;
+    };
+    const server = guarded({ wanted: kind === "token" ? "Bearer t" : "Basic x" });
+    const transport = await started(t, {
+      fetch: server.fetch,
+      timeouts: { handshakeMs: 150 },
+      ...(kind === "token"
+        ? { authProvider: { token: () => give("t") } }
+        : { headers: () => give({ authorization: "Basic x" }) }),
+    });
+    await transport.send(initialize);
+    hangs = true;
+    await assert.rejects(transport.send(work(1)), {
+      name: "ToolCallFailedError",
+      reason: "connect_timeout",
+      outcome: "not_sent",
+      retrySafe: true,
+    });
+    assert.equal(asked, 1, kind);
+  }
+});
+
+test("a call that ends before it was handed to fetch says that it was not sent", async (t) => {
+  const server = guarded({ wanted: "Basic x" });
+  let hangs = false;
+  const transport = await started(t, {
+    fetch: server.fetch,
+    timeouts: { callMs: 200 },
+    headers: () => (hangs ? new Promise(() => {}) : { authorization: "Basic x" }),
+  });
+  await transport.send(initialize);
+  hangs = true;
+  await assert.rejects(transport.send(work(1)), {
+    reason: "first_byte_timeout",
+    outcome: "not_sent",
+    retrySafe: true,
+  });
+});

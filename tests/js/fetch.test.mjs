@@ -17,6 +17,7 @@ function exchanges(options = {}) {
   };
   const settings = readSettings(address, { fetch, ...options });
   const sink = {
+    sent: () => {},
     push: (exchange, bytes) => said.push([exchange, new TextDecoder().decode(bytes)]),
     end: (exchange) => said.push([exchange, "END"]),
     fail: (exchange, message, code) => said.push([exchange, "FAIL", message, code]),

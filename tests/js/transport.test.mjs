@@ -84,6 +84,27 @@ test("an error of the server's is an answer, under the Client's own id", async (
   assert.deepEqual(messages, [{ jsonrpc: "2.0", id: "a", error }]);
 });
 
+test("what no Client's schema takes is made an answer that it takes, or fails the call", async () => {
+  const { transport, core, messages } = await startedTransport();
+  const sent = transport.send(work("a"));
+  core.answer(1, { jsonrpc: "2.0", id: "a", error: { code: 1.5, message: null }, extra: 1 });
+  await sent;
+  const message = "the server answered with an error that has no message";
+  assert.deepEqual(messages, [{ jsonrpc: "2.0", id: "a", error: { code: -32603, message } }]);
+  for (const [n, result] of [null, "text", [], 7].entries()) {
+    const lost = transport.send(work(n));
+    core.answer(n + 2, { jsonrpc: "2.0", id: n, result });
+    await assert.rejects(lost, {
+      name: "ToolCallFailedError",
+      reason: "malformed_response",
+      outcome: "unknown",
+      tool: "work",
+      requestId: n,
+    });
+  }
+  assert.equal(messages.length, 1);
+});
+
 test("a lost call rejects its send with ToolCallFailedError and tells onerror and onevent", async () => {
   const { transport, core, errors } = await startedTransport();
   const events = [];

@@ -505,6 +505,32 @@ fn a_scheduler_ends_the_waits_before_resumes_and_no_clock() {
 }
 
 #[test]
+fn a_scheduler_in_a_hurry_passes_no_floor() {
+    let mut world = World::carried(Options { scheduler: true, ..options() });
+    let (call, post) = streaming(&mut world, spec("5"));
+    world.body(post, &note("e1", "a"));
+    world.cut(post);
+    world.client.reconnect(world.now, call);
+    world.drain();
+    let (get, _) = world.request();
+    let busy = landfall::proto::ResponseHead {
+        status: 429,
+        retry_after: Some("7".to_string()),
+        ..landfall::proto::ResponseHead::default()
+    };
+    world.input_head(get, busy);
+    world.client.reconnect(world.now, call);
+    world.drain();
+    let (wait, get, _) = world.next_request();
+    assert!(wait >= 7_000.0, "{wait}");
+    world.head(get, 503, "", None);
+    world.client.reconnect(world.now, call);
+    world.drain();
+    let (wait, ..) = world.next_request();
+    assert!(wait >= 200.0, "{wait}");
+}
+
+#[test]
 fn a_subscription_is_made_again_quietly_and_ever_more_rarely() {
     let mut world = World::carrying(Options { replay: landfall::proto::ReplayOption::Never, ..options() });
     let (call, mut post) = streaming(&mut world, modern("subscriptions/listen"));

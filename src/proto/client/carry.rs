@@ -101,8 +101,14 @@ impl Client {
     /// The host ends a wait that it was given by [`Output::Schedule`]. A no-op where nothing waits for that.
     pub fn reconnect(&mut self, now: Instant, call: CallId) {
         self.begin();
-        if self.stream(call).is_some_and(|stream| stream.scheduled) {
-            self.attempt(now, call);
+        let Some(stream) = self.stream(call).filter(|stream| stream.scheduled) else { return };
+        stream.scheduled = false;
+        // A host that is in a hurry is no reason for a storm, and a `Retry-After` is a floor for everybody.
+        let floor = self.floor(now, call);
+        let wait = self.spaced(now, call, floor);
+        match wait.is_zero() {
+            true => self.attempt(now, call),
+            false => self.timers.set(Owner::Call(call), Clock::Wait, now + wait),
         }
     }
 
