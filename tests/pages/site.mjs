@@ -8,7 +8,10 @@ const FOLDERS = {
   npm: new URL("../../target/npm/", import.meta.url),
   site: new URL("site/", import.meta.url),
 };
-const FILES = { "/site/call.mjs": new URL("../packaging/consumer/call.mjs", import.meta.url) };
+const FILES = {
+  "/site/call.mjs": new URL("../packaging/consumer/call.mjs", import.meta.url),
+  "/site/many.mjs": new URL("../handles/many.mjs", import.meta.url),
+};
 const TYPES = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
 const PAGE = `<!doctype html><meta charset=utf-8><title>landfall</title>
 <script type=module src=/site/page.mjs></script>`;
