@@ -13,7 +13,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test packaging conformance soak fuzz matrix build pack clean distclean
+.PHONY: help demo check test engines packaging conformance soak fuzz matrix build pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -26,6 +26,10 @@ check: build ## the quick loop: formats, lints, types, native tests, the driver 
 test: ## everything, browsers and real servers too
 	$(parallel) .build .setup-test
 	@$(env) node www/build/test.mjs
+
+engines: ## the driver's cases in browsers, in their workers, in Node and Deno
+	$(parallel) .setup-npm .setup-geckodriver
+	@$(env) node www/build/test.mjs driver
 
 packaging: ## the packed package in every runtime and bundler
 	$(parallel) .build .setup-browsers

@@ -3,6 +3,8 @@
 
 #[path = "../web/cases.rs"]
 mod cases;
+#[path = "../web/engine.rs"]
+mod engine;
 mod repeat;
 #[path = "../web/rig.rs"]
 mod rig;

@@ -11,23 +11,24 @@ export function workshop() {
   });
   after(() => Promise.all([shop.package?.remove(), shop.server?.close()]));
 
-  /** A call made landfall: its tool ran once, its stream was cut once and resumed once, as the server counts it. */
-  shop.assertCarried = (key, { events, execution, error }) => {
-    assert.equal(error, undefined);
-    const told = ["one", "disconnected", "resumed", "two", "result"];
-    assert.deepEqual(events.filter((event) => told.includes(event)).sort(), told.sort());
-    assert.equal(events.at(-1), "result");
-    assert.equal(execution, 1);
-    const { log, executions } = shop.server;
-    const requests = log.filter((line) => line.key === key);
-    assert.deepEqual(
-      requests.map(({ method, cut, lastEventId }) => [method, cut ?? "", lastEventId !== undefined]),
-      [
-        ["POST", "rst", false],
-        ["GET", "", true],
-      ],
-    );
-    assert.equal(executions(key), 1);
-  };
+  shop.assertCarried = (key, outcome) => assertCarried(shop.server, key, outcome);
   return shop;
+}
+
+/** A call made landfall: its tool ran once, its stream was cut once and resumed once, as the server counts it. */
+export function assertCarried({ log, executions }, key, { events, execution, error }) {
+  assert.equal(error, undefined);
+  const told = ["one", "disconnected", "resumed", "two", "result"];
+  assert.deepEqual(events.filter((event) => told.includes(event)).sort(), told.sort());
+  assert.equal(events.at(-1), "result");
+  assert.equal(execution, 1);
+  const requests = log.filter((line) => line.key === key);
+  assert.deepEqual(
+    requests.map(({ method, cut, lastEventId }) => [method, cut ?? "", lastEventId !== undefined]),
+    [
+      ["POST", "rst", false],
+      ["GET", "", true],
+    ],
+  );
+  assert.equal(executions(key), 1);
 }

@@ -1,8 +1,7 @@
 // Debian's Chromium, driven by playwright-core, which brings no browser of its own.
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
 import { after, before } from "node:test";
 import { chromium } from "playwright-core";
+import { onPath } from "../../www/build/path.mjs";
 import { createFaultServer } from "../server/server.mjs";
 import { createSite } from "./site.mjs";
 
@@ -17,10 +16,7 @@ const ARGS = [
 ];
 
 /** Where it is, if anywhere. */
-export const CHROMIUM = (process.env.PATH ?? "")
-  .split(delimiter)
-  .map((folder) => join(folder, "chromium"))
-  .find((path) => existsSync(path));
+export const CHROMIUM = onPath("chromium");
 
 /** The fault server, the site and the browser of a test file, from its first test to its last. */
 export function workshop() {
@@ -30,15 +26,17 @@ export function workshop() {
   });
   after(() => Promise.all([shop.browser?.close(), shop.site?.close(), shop.server?.close()]));
 
-  /** A blank page; `errors` are what nobody caught in it, rejections too. */
-  shop.open = async (t, policy) => {
-    const context = await shop.browser.newContext();
+  shop.open = (t, policy) => shop.openAt(t, shop.site.page(policy));
+
+  /** A page at an address; `errors` are what nobody caught in it, rejections too. */
+  shop.openAt = async (t, url) => {
+    const context = await shop.browser.newContext({ ignoreHTTPSErrors: true });
     t.after(() => context.close());
     const page = await context.newPage();
     const errors = [];
     page.on("pageerror", (error) => errors.push(String(error)));
     await page.addInitScript(keepInstances);
-    await page.goto(shop.site.page(policy));
+    await page.goto(url);
     return { page, errors };
   };
   return shop;

@@ -4,6 +4,9 @@ use wasm_bindgen_test::wasm_bindgen_test;
 
 use crate::rig::{control, executions, get, key, sleep, Out, Rig};
 
+/// The answer shows that what came before was read: a reset destroys what was not.
+const READ: &str = r#"{"ask":{"method":"ping"}}"#;
+
 fn names(count: u32) -> Vec<String> {
     (1..=count).map(|n| format!("m{n}")).collect()
 }
@@ -47,7 +50,7 @@ async fn a_call_is_answered_and_its_events_come_in_order() {
 async fn a_call_survives_a_fin_a_reset_and_a_cut_inside_an_event() {
     let rig = Rig::connected("{}").await;
     let key = key("cuts");
-    let cut = |kind: &str| format!(r#"{{"wait":30}},{{"cut":"{kind}"}},{{"awaitResume":true}}"#);
+    let cut = |kind: &str| format!(r#"{READ},{{"cut":"{kind}"}},{{"awaitResume":true}}"#);
     let (fin, rst, inside) = (cut("fin"), cut("rst"), r#"{"wait":30},{"cut":"inside"}"#);
     let call = rig.call(
         "scripted",
@@ -56,7 +59,9 @@ async fn a_call_survives_a_fin_a_reset_and_a_cut_inside_an_event() {
     assert_answered(&rig.settled(call).await);
     assert_eq!(rig.messages(call), names(9));
     assert_eq!(executions(&key).await, 1.0);
-    assert!(rig.count(call, "resumed") >= 2 && rig.count(call, "disconnected") == 3, "{:?}", rig.log());
+    // To WebKitGTK a body that a FIN cuts short ended politely.
+    let (cuts, ends) = (rig.count(call, "disconnected"), rig.count(call, "polling"));
+    assert!(rig.count(call, "resumed") >= 2 && cuts >= 1 && cuts + ends == 3, "{:?}", rig.log());
 }
 
 #[wasm_bindgen_test]
@@ -78,8 +83,9 @@ async fn polite_closes_are_polled_and_are_no_outage() {
 async fn a_refused_resume_is_tried_again() {
     let rig = Rig::connected(r#"{"baseMs":20}"#).await;
     let key = key("refused");
-    let fault = r#"{"refuseResume":{"status":503,"times":2}},{"wait":30},{"cut":"rst"},{"awaitResume":true}"#;
-    let call = rig.call("scripted", &script(&key, 3, &[(1, fault)]));
+    let refusal = r#"{"refuseResume":{"status":503,"times":2}}"#;
+    let fault = format!(r#"{refusal},{READ},{{"cut":"rst"}},{{"awaitResume":true}}"#);
+    let call = rig.call("scripted", &script(&key, 3, &[(1, &fault)]));
     assert_answered(&rig.settled(call).await);
     assert_eq!(rig.messages(call), names(3));
 }
@@ -189,12 +195,13 @@ async fn a_cancelled_call_settles_at_once_and_the_server_is_told() {
 
 #[wasm_bindgen_test]
 async fn ten_calls_at_once_each_cut_do_not_touch_each_other() {
-    let rig = Rig::connected("{}").await;
+    // As many bodies as leave a browser's seventh connection unneeded.
+    let rig = Rig::connected(r#"{"maxConcurrent":5}"#).await;
     let mut calls = Vec::new();
     for n in 0..10 {
         let key = key(&format!("many-{n}"));
         let cut = if n % 2 == 0 { "fin" } else { "rst" };
-        let fault = format!(r#"{{"wait":30}},{{"cut":"{cut}"}},{{"awaitResume":true}}"#);
+        let fault = format!(r#"{READ},{{"cut":"{cut}"}},{{"awaitResume":true}}"#);
         calls.push((rig.call("scripted", &script(&key, 4, &[(2, &fault)])), key));
     }
     for (call, key) in calls {

@@ -2,4 +2,5 @@
 #![cfg(target_arch = "wasm32")]
 
 mod cases;
+mod engine;
 mod rig;

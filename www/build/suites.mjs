@@ -1,8 +1,9 @@
 // What `make test` runs, in this order; `make check` runs those that say `quick`.
 import { existsSync, readdirSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { cargoCounts, checkCounts, fuzzCounts, nodeCounts } from "./counts.mjs";
 import { node22 } from "./node24.mjs";
+import { onPath } from "./path.mjs";
 
 const WASM = ["--target", "wasm32-unknown-unknown"];
 const DENY = ["--", "-D", "warnings"];
@@ -20,14 +21,6 @@ const node = (name, folder, { flags = [], ...more } = {}) => ({
   count: nodeCounts,
   ...more,
 });
-const browser = (name, driver) => {
-  const program = onPath(driver.program);
-  return cargo(`driver in ${name}`, [...WASM, "--test", "browser"], {
-    server: true,
-    env: { CHROMEDRIVER: undefined, GECKODRIVER: undefined, [driver.variable]: program },
-    skip: program ? undefined : `no ${driver.program}`,
-  });
-};
 
 const fuzz = () => ({
   name: "fuzz smoke",
@@ -44,6 +37,7 @@ const fuzz = () => ({
  */
 export function suites() {
   const python = existsSync(".tools/venv/bin/python");
+  const chromium = onPath("chromium") ? undefined : "no chromium";
   return [
     check("rustfmt", ["cargo", "fmt", "--check"]),
     check("rustfmt, fuzz", ["cargo", "fmt", "--check", "--manifest-path", "tests/fuzz/Cargo.toml"]),
@@ -57,8 +51,12 @@ export function suites() {
     check("biome", ["biome", "check", "--error-on-warnings", "."]),
     cargo("core", [], { quick: true }),
     cargo("driver in Node", [...WASM, "--test", "web"], { server: true, quick: true }),
-    browser("Chromium", { variable: "CHROMEDRIVER", program: "chromedriver" }),
-    browser("Firefox", { variable: "GECKODRIVER", program: "geckodriver" }),
+    {
+      name: "driver in other engines",
+      command: ["node", "www/build/engines.mjs"],
+      count: cargoCounts,
+      server: true,
+    },
     node("wrapper", "tests/js", { quick: true }),
     node("fault server", "tests/server", { quick: true }),
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
@@ -68,7 +66,8 @@ export function suites() {
     node("conformance", "tests/conformance", { skip: node22() ? undefined : "no Node 22" }),
     // Each file waits for other programs most of the time.
     node("packaging", "tests/packaging", { flags: ["--test-concurrency=3"] }),
-    node("pages", "tests/pages", { skip: onPath("chromium") ? undefined : "no chromium" }),
+    node("pages", "tests/pages", { skip: chromium, flags: ["--test-timeout=180000"] }),
+    node("handles", "tests/handles", { flags: ["--expose-gc"] }),
     fuzz(),
   ];
 }
@@ -82,9 +81,4 @@ function whyNotFuzz() {
   const compiler = process.env.CXX ?? ["c++", "g++", "clang++"].find(onPath);
   if (!compiler) return "libFuzzer needs a C++ compiler (g++ or clang++)";
   return onPath("cargo-fuzz") ? undefined : "no cargo-fuzz";
-}
-
-function onPath(program) {
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));
 }
