@@ -2,7 +2,8 @@
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Event, Method, Options, Outcome, Reason, SessionToResume, TimeoutOptions,
+    CallId, CallSpec, Event, Method, Options, Outcome, Reason, Redirect, ResponseHead, SessionToResume,
+    TimeoutOptions,
 };
 
 /// A tool call of a Client's that has a timer of its own.
@@ -90,6 +91,20 @@ fn a_handshake_that_is_refused_fails_with_what_the_server_said_and_is_not_sent_a
         assert!(world.requests.is_empty());
         world.client_initializes("1", None);
     }
+}
+
+#[test]
+fn a_handshake_that_is_redirected_fails_with_the_status() {
+    let mut world = World::carrying(options());
+    let call = world.call_with(modern("server/discover"));
+    let (post, _) = world.request();
+    let redirect = Some(Redirect { url: "http://h/login".to_string(), same_origin: true });
+    world.input_head(post, ResponseHead { status: 302, redirect, ..ResponseHead::default() });
+    assert_eq!(
+        (world.failure(call).reason, world.failure(call).http_status),
+        (Reason::Redirected, Some(302))
+    );
+    assert!(world.requests.is_empty());
 }
 
 #[test]
@@ -513,11 +528,7 @@ fn a_scheduler_in_a_hurry_passes_no_floor() {
     world.client.reconnect(world.now, call);
     world.drain();
     let (get, _) = world.request();
-    let busy = landfall::proto::ResponseHead {
-        status: 429,
-        retry_after: Some("7".to_string()),
-        ..landfall::proto::ResponseHead::default()
-    };
+    let busy = ResponseHead { status: 429, retry_after: Some("7".to_string()), ..ResponseHead::default() };
     world.input_head(get, busy);
     world.client.reconnect(world.now, call);
     world.drain();

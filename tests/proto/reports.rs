@@ -192,6 +192,25 @@ fn a_question_that_a_resume_repeats_is_asked_once_though_it_was_answered() {
 }
 
 #[test]
+fn questions_of_two_calls_may_bear_one_id_and_each_is_asked_and_answered() {
+    let mut world = World::connected(options());
+    let ((_, _, one), (_, _, two)) = (world.streaming(), world.streaming());
+    for post in [one, two] {
+        world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"roots/list\"}\n\n");
+    }
+    assert_eq!(world.questions.len(), 2);
+    for _ in 0..2 {
+        world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}"#);
+        world.drain();
+        let (post, request) = world.request();
+        assert!(request.body.is_some_and(|body| body.contains("roots")));
+        world.head(post, 202, "", None);
+    }
+    let answered = world.events.iter().filter(|(_, event)| matches!(event, Event::InputAnswered { .. }));
+    assert_eq!(answered.count(), 2);
+}
+
+#[test]
 fn a_question_may_bear_the_id_of_a_call_of_ours() {
     let mut world = World::connected(options());
     let (call, id, post) = world.streaming();

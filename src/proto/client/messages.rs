@@ -145,7 +145,9 @@ impl Client {
             return self.send_control(now, "pong", body);
         }
         let is_full = self.questions.len() >= MOST_QUESTIONS;
-        if is_full || self.questions.iter().any(|question| question.id == id) {
+        // Some servers count for each stream anew: only on its own stream it is the same question.
+        let is_open = |question: &Question| question.id == id && question.call == call;
+        if is_full || self.questions.iter().any(is_open) {
             return;
         }
         let message = self.keep(text);

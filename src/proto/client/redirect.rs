@@ -3,6 +3,7 @@
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::http::ResponseHead;
+use crate::proto::ledger::Refusal;
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::{CallId, ExchangeId};
@@ -26,6 +27,9 @@ impl Client {
         }
         if !self.turns(call, head) {
             let text = format!("the server redirects to {}", redirect.shown());
+            if let Some(entry) = self.ledger.get(call).filter(|_| !was_followed) {
+                entry.refusal = Some(Refusal { status: head.status, body: String::new() });
+            }
             self.fail(now, call, Reason::Redirected, &text);
             return true;
         }
