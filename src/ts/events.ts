@@ -1,5 +1,6 @@
 import type { CallRecord } from "./call.js";
 import type { EventOutput, FailureOutput } from "./driver.js";
+import { textOf } from "./errors.js";
 import type { Failure } from "./fetch.js";
 import type {
   CallEvent,
@@ -75,8 +76,10 @@ export function unsentCall(event: ToolCallFailed): ToolCallFailed {
   return event.outcome === "unknown" ? { ...event, outcome: "not_sent", retrySafe: true } : event;
 }
 
-/** The same failure; where the headers are why nothing was sent, the message says so: the core may only know that it waited. */
-export function explained(event: ToolCallFailed, { unsendable: text }: Failure): ToolCallFailed {
+/** The same failure, with what the core can't know: why there were no headers, or what the provider of credentials threw. */
+export function explained(event: ToolCallFailed, failure: Failure): ToolCallFailed {
+  const { unsendable, byProvider, thrown } = failure;
+  const text = unsendable ?? (byProvider === true ? textOf(thrown) : undefined);
   if (text === undefined || event.message.includes(text)) return event;
   return { ...event, message: `${event.message}: ${text}` };
 }

@@ -11,7 +11,7 @@ import {
   signalsOf,
 } from "./carry.js";
 import { createClock } from "./clock.js";
-import { group, type Settings } from "./config.js";
+import { group, isPlain, type Settings } from "./config.js";
 import { Connection, type Owner, type SessionInfo } from "./connection.js";
 import { Connections } from "./connections.js";
 import { emit } from "./emit.js";
@@ -307,8 +307,11 @@ export class ClientTransport {
     if ("error" in response) return { ...whose, error: jsonRpcError(response.error) };
     const given = (response as { result?: unknown }).result;
     if (typeof given !== "object" || given === null || Array.isArray(given)) throw this.#malformed(message);
-    if (version === undefined || method !== "tools/list") return { ...whose, result: given };
-    const { result, leftOut } = this.#tools.learn(given, params?.cursor === undefined);
+    // Some serializers write what is not there as null.
+    const { _meta: meta, ...rest } = given as { _meta?: unknown };
+    const usable = isPlain(meta) || meta === undefined ? given : rest;
+    if (version === undefined || method !== "tools/list") return { ...whose, result: usable };
+    const { result, leftOut } = this.#tools.learn(usable, params?.cursor === undefined);
     for (const { tool, problem } of leftOut) {
       const said = `the tool ${tool} is left out: ${problem}`;
       this.#emit({
@@ -434,6 +437,8 @@ export class ClientTransport {
     if (this.#isOver) return;
     const { log, handlerMs } = this.#settings;
     emit({ log, handlerMs, onEvent: this.onevent }, event);
+    // The `send()` of an answer does not wait for what becomes of it.
+    if (event.type === "warning" && event.code === "answer_refused") this.#report(new Error(event.message));
   }
 
   /** Calls something of the user's or the Client's. */

@@ -103,6 +103,22 @@ test("what no Client's schema takes is made an answer that it takes, or fails th
     });
   }
   assert.equal(messages.length, 1);
+  const last = transport.send(work("z"));
+  core.answer(6, { jsonrpc: "2.0", id: "z", result: { content: [], _meta: null } });
+  await last;
+  assert.deepEqual(messages[1].result, { content: [] });
+});
+
+test("an answer of the Client's that the server refused is told to onerror", async () => {
+  const { transport, core, errors } = await startedTransport();
+  transport.send(work(1)).catch(() => {});
+  const message = "our answer to a question of the server's was not taken: the server answered 500";
+  core.tell([{ out: "event", call: 1, at: 1, type: "warning", code: "answer_refused", message }]);
+  await turn();
+  assert.deepEqual(
+    errors.map((error) => error.message),
+    [message],
+  );
 });
 
 test("a lost call rejects its send with ToolCallFailedError and tells onerror and onevent", async () => {
