@@ -1,7 +1,7 @@
 // Time without waiting: timers, clocks and the network are the test's own. A Client has a timer; landfall's defaults
 // end no call before it, and the AI SDK, which has none, gets landfall's.
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, describe, mock, test } from "node:test";
+import { afterEach, before, beforeEach, describe, mock, test } from "node:test";
 import { eventStream, stubServer } from "../js/support/stub-server.mjs";
 import { aiSdk1, aiSdk2, sdkV1, sdkV2Legacy } from "./clients/all.mjs";
 import { createTransport, landfall, ours } from "./transports.mjs";
@@ -13,7 +13,19 @@ const HOUR = 60 * MINUTE;
 const STEP = 5 * SECOND;
 const URL_OF_STUB = "http://127.0.0.1/mcp";
 
+/** What can't be had without time, in nanoseconds. */
+const PATIENCE_NS = 20_000_000_000n;
+
 let elapsed;
+// The module is compiled in true time, once per entry.
+before(async () => {
+  const { fetch } = stubServer(() => undefined);
+  for (const client of [sdkV1, sdkV2Legacy, aiSdk1, aiSdk2]) {
+    const transport = createTransport(client, URL_OF_STUB, { fetch });
+    await transport.start?.();
+    await transport.close?.();
+  }
+});
 beforeEach(() => {
   elapsed = 0;
   mock.timers.enable({ apis: ["setTimeout", "setInterval", "Date"], now: 1_000_000_000_000 });
@@ -26,11 +38,12 @@ afterEach(() => {
 
 /** Lets everything happen that needs no time. */
 async function settle() {
-  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Lets time go by, in steps; `during` is called before each. */
 async function pass(ms, during = () => {}) {
+  await settle();
   for (const end = elapsed + ms; elapsed < end; ) {
     during();
     const step = Math.min(STEP, end - elapsed);
@@ -61,7 +74,8 @@ async function open(client, calls, pings) {
     return { jsonrpc: "2.0", id: body.id, result: { tools } };
   });
   const opening = watch(client.open(createTransport(client, URL_OF_STUB, { fetch: stub.fetch })));
-  for (let i = 0; i < 200 && !("value" in opening) && !opening.error; i += 1) await settle();
+  const until = process.hrtime.bigint() + PATIENCE_NS;
+  while (!("value" in opening) && !opening.error && process.hrtime.bigint() < until) await settle();
   if (!opening.value) throw opening.error ?? new Error("no session");
   return { session: opening.value, stub };
 }
