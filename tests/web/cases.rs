@@ -143,7 +143,7 @@ async fn the_deadline_ends_a_call_that_chatters_on() {
     let rig = Rig::connected("{}").await;
     let (key, pause) = (key("chatter"), r#"{"wait":40}"#);
     let arguments = script(&key, 100, &(1..=100).map(|n| (n, pause)).collect::<Vec<_>>());
-    let call = rig.call_with("scripted", &arguments, r#"{"deadlineMs":500}"#);
+    let call = rig.call_with("scripted", &arguments, r#"{"deadlineMs":1500}"#);
     assert_eq!(failure(&rig.settled(call).await), ("deadline_exceeded".to_string(), "unknown".to_string()));
     assert!(rig.count(call, "message") > 2);
 }

@@ -40,7 +40,7 @@ const BROWSERS = [
     driver: "WebKitWebDriver",
     variable: "SAFARIDRIVER",
     agent: /AppleWebKit\/\d(?!.*Chrome\/)/,
-    // It repeats no POST, as tests/browser has it of the others.
+    // It opens another connection for a call after one in JSON mode: the repeats of tests/browser don't come about.
     inWindow: "web",
     // It has no headless mode.
     through: ["xvfb-run", "-a"],

@@ -6,6 +6,8 @@ import { node22 } from "./node24.mjs";
 import { onPath } from "./path.mjs";
 
 const WASM = ["--target", "wasm32-unknown-unknown"];
+// A tenth of the size: wasm-bindgen-test-runner works through all of it in each engine. Names stay.
+const NO_DEBUG = { CARGO_PROFILE_DEV_DEBUG: "0" };
 const DENY = ["--", "-D", "warnings"];
 
 const check = (name, command, more) => ({ name, command, count: checkCounts, quick: true, ...more });
@@ -50,12 +52,13 @@ export function suites() {
     check("tsc", ["tsc", "-p", "tsconfig.json", "--noEmit"]),
     check("biome", ["biome", "check", "--error-on-warnings", "."]),
     cargo("core", [], { quick: true }),
-    cargo("driver in Node", [...WASM, "--test", "web"], { server: true, quick: true }),
+    cargo("driver in Node", [...WASM, "--test", "web"], { server: true, quick: true, env: NO_DEBUG }),
     {
       name: "driver in other engines",
       command: ["node", "www/build/engines.mjs"],
       count: cargoCounts,
       server: true,
+      env: NO_DEBUG,
     },
     node("wrapper", "tests/js", { quick: true }),
     node("fault server", "tests/server", { quick: true }),
@@ -67,7 +70,7 @@ export function suites() {
     // Each file waits for other programs most of the time.
     node("packaging", "tests/packaging", { flags: ["--test-concurrency=3"] }),
     node("pages", "tests/pages", { skip: chromium, flags: ["--test-timeout=180000"] }),
-    node("handles", "tests/handles", { flags: ["--expose-gc"] }),
+    node("handles", "tests/handles", { flags: ["--expose-gc", "--test-concurrency=2"] }),
     fuzz(),
   ];
 }
