@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { cargoCounts, checkCounts, fuzzCounts, nodeCounts } from "./counts.mjs";
-import { node22 } from "./node24.mjs";
+import { node22, node24 } from "./node24.mjs";
 import { onPath } from "./path.mjs";
 
 const WASM = ["--target", "wasm32-unknown-unknown"];
@@ -65,6 +65,16 @@ export function suites() {
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
     node("fault matrix", "tests/matrix"),
     node("drop-in", "tests/drop-in"),
+    // @ai-sdk/mcp 2 asks for Node 22.
+    {
+      name: "drop-in on Node 24",
+      command: [
+        ...[node24() ?? "node", "--test", "--test-reporter=spec"],
+        ...["errors.call", "faults"].map((name) => join("tests/drop-in", `${name}.test.mjs`)),
+      ],
+      count: nodeCounts,
+      skip: node24() ? undefined : "no Node 24",
+    },
     node("migration", "tests/migration", { skip: python ? undefined : "no Python" }),
     node("conformance", "tests/conformance", { skip: node22() ? undefined : "no Node 22" }),
     // Each file waits for other programs most of the time.
