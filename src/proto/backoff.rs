@@ -54,12 +54,16 @@ const PATIENT: Duration = Duration::from_secs(60);
 impl Backoff {
     /// The wait before attempt `attempt` (from 0) without any hint.
     pub(crate) fn own(&self, attempt: u32, rng: &mut Rng) -> Duration {
-        self.capped(attempt, self.max).mul_f64(0.75 + rng.fraction() / 2.0)
+        self.spread(attempt, self.max, rng)
     }
 
     /// The wait before an attempt that nobody waits for.
     pub(crate) fn patient(&self, attempt: u32, rng: &mut Rng) -> Duration {
-        self.capped(attempt, self.max.max(PATIENT)).mul_f64(0.75 + rng.fraction() / 2.0)
+        self.spread(attempt, self.max.max(PATIENT), rng)
+    }
+
+    fn spread(&self, attempt: u32, most: Duration, rng: &mut Rng) -> Duration {
+        self.capped(attempt, most).mul_f64(0.75 + rng.fraction() / 2.0)
     }
 
     fn capped(&self, attempt: u32, most: Duration) -> Duration {

@@ -12,6 +12,7 @@ mod messages;
 mod receive;
 mod recover;
 mod redirect;
+mod refusal;
 mod reissue;
 mod replace;
 mod send;
@@ -329,14 +330,6 @@ impl Client {
     pub fn cancel(&mut self, now: Instant, call: CallId) {
         self.begin();
         self.cancel_call(now, call);
-    }
-
-    /// [`Self::cancel`], with the reason that the server is told.
-    pub fn cancel_because(&mut self, now: Instant, call: CallId, reason: &str) {
-        if let Some(entry) = self.ledger.get(call) {
-            entry.cancel_reason = Some(reason.to_string());
-        }
-        self.cancel(now, call);
     }
 
     /// Takes what happened outside.

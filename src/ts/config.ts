@@ -56,7 +56,8 @@ const retries = ["baseMs", "maxMs", "maxReissues"] as const;
 const bounds = ["maxConcurrent", "maxQueued", "maxEventBytes", "maxBodyBytes", "maxIdBytes"] as const;
 const pending = ["events", "bytes"] as const;
 const replays = ["hints", "caller", "never"] as const;
-const known = [
+/** Options of a session, whoever does its handshake. */
+export const sharedOptions = [
   "timeouts",
   "retry",
   "replay",
@@ -81,6 +82,9 @@ const known = [
   "onInsufficientScope",
   "maxStepUpRetries",
   "skipIssuerMetadataValidation",
+] as const;
+const known = [
+  ...sharedOptions,
   "clientInfo",
   "capabilities",
   "onRequest",

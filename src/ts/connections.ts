@@ -1,3 +1,4 @@
+import { group } from "./config.js";
 import { Connection, type Owner } from "./connection.js";
 import { ConfigError, textOf } from "./errors.js";
 import type { Why } from "./events.js";
@@ -59,9 +60,11 @@ export class Connections {
     }
   }
 
-  /** What its last connection has counted. */
-  metrics(reset: boolean): Metrics {
-    return this.#connection?.metrics(reset) ?? noMetrics();
+  /** What its connections have counted. Throws {@link ConfigError}. */
+  metrics(options?: { reset?: boolean }): Metrics {
+    const { reset = false } = group("options", options, ["reset"]);
+    if (typeof reset !== "boolean") throw new ConfigError("reset", "reset must be true or false");
+    return this.#owner.uncounted.addTo(this.#connection?.metrics(reset) ?? noMetrics(), reset);
   }
 
   /** Ends it, with the server's session. From elsewhere nothing of it can be ended. */

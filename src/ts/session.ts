@@ -1,10 +1,9 @@
 import { Promised } from "./call.js";
 import { createClock } from "./clock.js";
-import { group, type Settings } from "./config.js";
+import type { Settings } from "./config.js";
 import { Connection, type Owner, type SessionInfo } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
 import { emit } from "./emit.js";
-import { ConfigError } from "./errors.js";
 import type { Why } from "./events.js";
 import type { Instances } from "./instance.js";
 import { Uncounted } from "./metrics.js";
@@ -98,9 +97,7 @@ export class StandAloneSession implements Session {
   }
 
   metrics(options?: { reset?: boolean }): Metrics {
-    const { reset = false } = group("options", options, ["reset"]);
-    if (typeof reset !== "boolean") throw new ConfigError("reset", "reset must be true or false");
-    return this.#owner.uncounted.addTo(this.#connections.metrics(reset), reset);
+    return this.#connections.metrics(options);
   }
 
   exportState(): State {

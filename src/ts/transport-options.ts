@@ -1,23 +1,9 @@
-import { readSettings, type Settings } from "./config.js";
+import { readSettings, type Settings, sharedOptions } from "./config.js";
 import { ConfigError } from "./errors.js";
 import type { ConnectOptions, TransportOptions } from "./options.js";
 import type { Sdk } from "./sdk.js";
 
-const ours = new Set([
-  ...["timeouts", "retry", "replay", "callKey", "onGap", "isGap", "onSessionLost", "era", "protocolVersions"],
-  ...[
-    "limits",
-    "fetch",
-    "requestInit",
-    "headers",
-    "terminateSessionOnClose",
-    "diagnostics",
-    "logger",
-    "listen",
-  ],
-  ...["authProvider", "redirectPolicy", "reconnectionOptions", "reconnectionScheduler"],
-  ...["onInsufficientScope", "maxStepUpRetries", "skipIssuerMetadataValidation"],
-]);
+const ours = new Set<string>(sharedOptions);
 const own = new Set(["onevent", "sessionId", "protocolVersion"]);
 // Decided, and landfall's own: who gives one of these relies on it.
 const later = new Set(["tasks", "store", "storeKey"]);

@@ -11,7 +11,7 @@ import {
   signalsOf,
 } from "./carry.js";
 import { createClock } from "./clock.js";
-import { group, isPlain, type Settings } from "./config.js";
+import { isPlain, type Settings } from "./config.js";
 import { Connection, type Owner, type SessionInfo } from "./connection.js";
 import { Connections } from "./connections.js";
 import { emit } from "./emit.js";
@@ -209,9 +209,7 @@ export class ClientTransport {
    * it when it fails; its calls then count as failed.
    */
   metrics(options?: { reset?: boolean }): Metrics {
-    const { reset = false } = group("options", options, ["reset"]);
-    if (typeof reset !== "boolean") throw new ConfigError("reset", "reset must be true or false");
-    return this.#owner.uncounted.addTo(this.#connections.metrics(reset), reset);
+    return this.#connections.metrics(options);
   }
 
   /** What is known of the session, to go on with it elsewhere. */

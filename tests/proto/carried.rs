@@ -1,13 +1,13 @@
 //! A Client's session: it does the handshake, and its messages are carried (design sections 1, 4 and 6).
 
+use crate::modern::modern;
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Event, Method, Options, Outcome, Reason, Redirect, ResponseHead, SessionToResume,
-    TimeoutOptions,
+    CallId, CallSpec, Event, Method, Options, Reason, Redirect, ResponseHead, SessionToResume, TimeoutOptions,
 };
 
 /// A tool call of a Client's that has a timer of its own.
-fn tool_call(world: &mut World, id: &str) -> CallId {
+pub(crate) fn tool_call(world: &mut World, id: &str) -> CallId {
     world.call_with(spec(id))
 }
 
@@ -24,19 +24,7 @@ fn spec(id: &str) -> CallSpec {
     }
 }
 
-fn modern(method: &str) -> CallSpec {
-    CallSpec {
-        method: method.to_string(),
-        meta: r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#.to_string(),
-        id: Some("1".to_string()),
-        version: Some("2026-07-28".to_string()),
-        name: (method == "tools/call").then(|| "t".to_string()),
-        timed: true,
-        ..CallSpec::default()
-    }
-}
-
-fn streaming(world: &mut World, spec: CallSpec) -> (CallId, landfall::proto::ExchangeId) {
+pub(crate) fn streaming(world: &mut World, spec: CallSpec) -> (CallId, landfall::proto::ExchangeId) {
     let call = world.call_with(spec);
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
@@ -356,88 +344,6 @@ fn a_session_can_be_ended_without_closing() {
 }
 
 #[test]
-fn a_modern_message_has_the_headers_of_its_body_and_no_session() {
-    let mut world = World::carried(options());
-    world.call_with(modern("tools/call"));
-    let (_, request) = world.request();
-    for (name, value) in [
-        ("mcp-protocol-version", Some("2026-07-28")),
-        ("mcp-method", Some("tools/call")),
-        ("mcp-name", Some("t")),
-        ("mcp-session-id", None),
-    ] {
-        assert_eq!(header(&request, name), value, "{name}");
-    }
-}
-
-#[test]
-fn a_modern_stream_is_never_resumed_and_its_cancel_is_its_end() {
-    let mut world = World::carrying(options());
-    let (call, post) = streaming(&mut world, modern("tools/call"));
-    world.body(post, &note("e1", "a"));
-    world.cut(post);
-    assert_eq!(world.failure(call).reason, Reason::StreamLost);
-    assert_eq!(world.failure(call).outcome, Outcome::Unknown);
-    assert!(world.requests.is_empty(), "no GET, no ping");
-    let (call, post) = streaming(&mut world, modern("tools/call"));
-    world.client.cancel(world.now, call);
-    world.drain();
-    assert_eq!(world.aborted.last(), Some(&post));
-    assert!(world.requests.is_empty(), "nothing is posted");
-    world.assert_nothing_is_left();
-}
-
-#[test]
-fn a_modern_call_that_is_safe_goes_again_under_a_new_id() {
-    let mut world = World::carrying(options());
-    let (call, post) = streaming(&mut world, CallSpec { idempotent: true, ..modern("tools/call") });
-    world.cut(post);
-    let (_, post, request) = world.next_request();
-    let id = id_of(&request);
-    assert_ne!(id, "1");
-    assert_eq!(header(&request, "mcp-protocol-version"), Some("2026-07-28"));
-    world.head(post, 200, SSE, None);
-    world.body(post, &result(&id));
-    assert!(world.answer(call).contains("true"));
-}
-
-#[test]
-fn a_modern_servers_silence_is_asked_about_by_discover() {
-    let mut world = World::carrying(options());
-    let (call, post) = streaming(&mut world, modern("tools/call"));
-    world.pass(45_000);
-    let (probe, request) = world.request();
-    assert_eq!(header(&request, "mcp-method"), Some("server/discover"));
-    let id = id_of(&request);
-    world.head(probe, 200, JSON, None);
-    world.body(probe, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-    world.end(probe);
-    world.body(post, &result("1"));
-    assert!(world.answer(call).contains("true"));
-}
-
-#[test]
-fn a_subscription_may_be_silent_for_days_and_takes_no_connection_of_a_call() {
-    let mut world = World::carrying(Options { max_concurrent: Some(2.0), ..options() });
-    let (call, _) = streaming(&mut world, modern("subscriptions/listen"));
-    tool_call(&mut world, "2");
-    let (post, _) = world.request();
-    world.head(post, 200, SSE, None);
-    world.body(post, &result("2"));
-    for _ in 0..48 {
-        world.pass(3_600_000);
-        while !world.requests.is_empty() {
-            let (probe, request) = world.request();
-            let id = id_of(&request);
-            world.head(probe, 200, JSON, None);
-            world.body(probe, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-            world.end(probe);
-        }
-    }
-    assert!(world.is_pending(call));
-}
-
-#[test]
 fn an_adopted_stream_posts_nothing_and_keeps_the_id_of_its_answer() {
     let mut world = World::carried(options());
     let call = world.call_with(CallSpec {
@@ -539,44 +445,4 @@ fn a_scheduler_in_a_hurry_passes_no_floor() {
     world.drain();
     let (wait, ..) = world.next_request();
     assert!(wait >= 200.0, "{wait}");
-}
-
-#[test]
-fn a_subscription_is_made_again_quietly_and_ever_more_rarely() {
-    let mut world = World::carrying(Options { replay: landfall::proto::ReplayOption::Never, ..options() });
-    let (call, mut post) = streaming(&mut world, modern("subscriptions/listen"));
-    let ack = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\"}\n\n";
-    world.body(post, ack);
-    let mut waits = Vec::new();
-    for _ in 0..12 {
-        world.cut(post);
-        let (wait, next, request) = world.next_request();
-        assert!(id_of(&request).starts_with('"'), "an id of ours");
-        waits.push(wait);
-        post = next;
-        world.head(post, 200, SSE, None);
-    }
-    assert!(waits[0] < 700.0 && waits[11] > 40_000.0 && waits[11] < 80_000.0, "{waits:?}");
-    world.body(post, ack);
-    world.end(post);
-    let (wait, post, request) = world.next_request();
-    assert!(wait < 700.0, "what it brought makes it prompt again");
-    world.head(post, 200, SSE, None);
-    world.body(post, &result(&id_of(&request)));
-    assert!(world.answer(call).contains("true"), "the server's end of it is its answer");
-}
-
-#[test]
-fn a_subscription_that_is_refused_has_ended() {
-    for status in [404, 405] {
-        let mut world = World::carrying(options());
-        let (call, post) = streaming(&mut world, modern("subscriptions/listen"));
-        world.body(post, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n");
-        world.cut(post);
-        let (_, post, _) = world.next_request();
-        world.head(post, status, "", None);
-        world.end(post);
-        assert_eq!(world.failure(call).reason, Reason::HttpError);
-        world.assert_nothing_is_left();
-    }
 }

@@ -14,6 +14,7 @@ mod handshake;
 mod hangs;
 mod jsonrpc;
 mod listening;
+mod modern;
 mod outcomes;
 mod repeats;
 mod replace;

@@ -89,6 +89,14 @@ impl Client {
         self.session.version = Some(version.to_string());
     }
 
+    /// [`Self::cancel`], with the reason that the server is told.
+    pub fn cancel_because(&mut self, now: Instant, call: CallId, reason: &str) {
+        if let Some(entry) = self.ledger.get(call) {
+            entry.cancel_reason = Some(reason.to_string());
+        }
+        self.cancel(now, call);
+    }
+
     /// Ends the session at the server, by DELETE, and keeps the client. Exactly one [`Output::Settle`] follows.
     pub fn terminate(&mut self, now: Instant) -> CallId {
         self.begin();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::replace::LOST;
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
@@ -400,7 +401,7 @@ impl Client {
             return self.on_rival_unanswered(now, call, AttemptResult::Timeout);
         }
         if self.ledger.peek(call).is_some_and(|entry| entry.stranded) {
-            return self.fail(now, call, Reason::SessionLost, "the server no longer knows the session");
+            return self.fail(now, call, Reason::SessionLost, LOST);
         }
         let Some(&Phase::Resuming(exchange)) = self.stream(call).map(|stream| &stream.phase) else { return };
         self.abort(exchange);

@@ -14,7 +14,7 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
 
-const LOST: &str = "the server no longer knows the session";
+pub(super) const LOST: &str = "the server no longer knows the session";
 
 impl Client {
     /// The server forgot the session. Its calls end at once, or wait for the next one where they may be sent again;
@@ -45,10 +45,7 @@ impl Client {
             Kind::Request if replace && may_reissue && !entry.carried_over => {
                 entry.carried_over = true;
                 if entry.stream.is_some() {
-                    self.detach(now, call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
-                    if let Some(entry) = self.ledger.get(call) {
-                        entry.planned = Some((Level::L2, Duration::ZERO));
-                    }
+                    self.plan_next_session(now, call);
                 }
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.requeue(now, call);
@@ -95,12 +92,17 @@ impl Client {
         if !self.may_reissue(now, call) {
             return self.fail(now, call, Reason::SessionLost, LOST);
         }
+        self.plan_next_session(now, call);
+        self.requeue(now, call);
+        self.send_queued(now);
+    }
+
+    /// The call is sent again in the next session.
+    fn plan_next_session(&mut self, now: Instant, call: CallId) {
         self.detach(now, call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
         if let Some(entry) = self.ledger.get(call) {
             entry.planned = Some((Level::L2, Duration::ZERO));
         }
-        self.requeue(now, call);
-        self.send_queued(now);
     }
 
     fn requeue(&mut self, now: Instant, call: CallId) {
