@@ -2,7 +2,7 @@ import { BodyPump, type BodySink, cancel } from "./body.js";
 import type { Settings } from "./config.js";
 import type { Head } from "./driver.js";
 import { textOf } from "./errors.js";
-import { observed, within } from "./promise.js";
+import { observed, onAbort, within } from "./promise.js";
 
 /** What the exchanges tell of bodies. */
 export interface ExchangeSink {
@@ -91,7 +91,7 @@ export class Exchanges {
         const refuse = (thrown: unknown) => {
           if (!this.#muted) reject(thrown);
         };
-        signal.addEventListener("abort", () => refuse(signal.reason), { once: true });
+        const stopListening = onAbort(signal, () => refuse(signal.reason));
         Promise.resolve()
           .then(() => this.#send(url, init, callHeaders(), signal, call))
           .then((response) => {
@@ -108,7 +108,9 @@ export class Exchanges {
             this.#forget(exchange, entry);
             if (!signal.aborted) this.#note(call, thrown);
             refuse(thrown);
-          });
+          })
+          // A runtime may keep the signal for ever: nothing of the exchange may hang on it.
+          .finally(stopListening);
       }),
     );
   }

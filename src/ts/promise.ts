@@ -39,9 +39,15 @@ export function macrotask(): Promise<void> {
 /** The longest wait that `setTimeout` takes, in milliseconds; a longer one would fire at once. */
 export const longestWait = 2 ** 31 - 1;
 
+/** Runs `listener` once when the signal is aborted; returns how to stop listening, for a signal may live for ever. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  signal.addEventListener("abort", listener, { once: true });
+  return () => signal.removeEventListener("abort", listener);
+}
+
 /**
- * What `start` gives, or a rejection with `late()` after `ms`, or with the signal's reason. The timer outlives neither the
- * answer nor the abort.
+ * What `start` gives, or a rejection with `late()` after `ms`, or with the signal's reason. Neither the timer nor the
+ * listener on the signal outlives the first of these.
  */
 export function within<T>(
   ms: number,
@@ -61,18 +67,17 @@ export function within<T>(
       resolve(given);
       return;
     }
-    const onAbort = () => {
+    const end = () => {
       clearTimeout(timer);
-      reject(signal?.reason);
+      stopListening?.();
     };
-    const timer = setTimeout(() => reject(late()), Math.min(ms, longestWait));
-    signal?.addEventListener("abort", onAbort, { once: true });
-    Promise.resolve(given)
-      .finally(() => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", onAbort);
-      })
-      .then(resolve, reject);
+    const refuse = (why: unknown) => {
+      end();
+      reject(why);
+    };
+    const timer = setTimeout(() => refuse(late()), Math.min(ms, longestWait));
+    const stopListening = signal && onAbort(signal, () => refuse(signal.reason));
+    Promise.resolve(given).finally(end).then(resolve, reject);
   });
 }
 

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { dropped, inTurn, sideBySide } from "./many.mjs";
+import { dropped, inTurn, sideBySide, troubled, troubles } from "./many.mjs";
 
 const MIB = 1 << 20;
 
@@ -60,7 +60,11 @@ function assertSteady(before, after) {
   const { heap: heapBefore, ...rest } = before;
   const { heap: heapAfter, ...restAfter } = after;
   assert.deepEqual(restAfter, rest);
-  assert.ok(heapAfter - heapBefore < MIB, `the heap has grown from ${heapBefore} to ${heapAfter}`);
+  assertFlat(heapBefore, heapAfter);
+}
+
+function assertFlat(before, after) {
+  assert.ok(after - before < MIB, `the heap has grown from ${before} to ${after}`);
 }
 
 test("10 000 calls in turn and 1 000 opened and dropped leave heap, memory, sockets and timers as they were", async () => {
@@ -75,6 +79,18 @@ test("10 000 calls in turn and 1 000 opened and dropped leave heap, memory, sock
   assertSteady(before, await inUse());
   await session.close();
 });
+
+for (const [name, trouble] of Object.entries(troubles)) {
+  const count = name === "cut" ? 1_000 : 200;
+  test(`${count} calls that are ${name} leave the heap as it was`, async () => {
+    const session = await connect(url, { era: "resumable", retry: { baseMs: 1, maxMs: 1 } });
+    await troubled(session, trouble, count / 2);
+    const { heap } = await inUse();
+    await troubled(session, trouble, count);
+    assertFlat(heap, (await inUse()).heap);
+    await session.close();
+  });
+}
 
 test("sessions that were closed leave no instance behind", async () => {
   for (let n = 0; n < 3; n += 1) await sideBySide(connect, url, 20);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { readSettings } from "../../target/npm/config.js";
 import { Exchanges } from "../../target/npm/fetch.js";
@@ -253,4 +254,23 @@ test("a Response whose body can't be had fails its exchange with the reason, and
   }
   await turn();
   assert.equal(unhandled.mock.callCount(), 0);
+});
+
+test("nothing listens on the signal of a request once its head has come, or it has failed", async () => {
+  const signals = [];
+  const answers = [
+    () => new Response("body"),
+    () => {
+      throw new TypeError("no network");
+    },
+  ];
+  const { open } = exchanges({
+    fetch: async (_url, { signal }) => {
+      signals.push(signal);
+      return answers[signals.length - 1]();
+    },
+  });
+  await open.open(1, address, {}, none);
+  await assert.rejects(open.open(2, address, {}, none), /no network/);
+  for (const signal of signals) assert.deepEqual(getEventListeners(signal, "abort"), []);
 });
