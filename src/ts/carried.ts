@@ -47,7 +47,11 @@ abstract class Sent implements CallSink {
   }
 
   failed(event: ToolCallFailed, failure: Failure): void {
-    this.reject(this.client.rejection(event, failure));
+    try {
+      this.reject(this.client.rejection(event, failure));
+    } catch (thrown) {
+      this.reject(thrown);
+    }
   }
 }
 

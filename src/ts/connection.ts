@@ -11,7 +11,7 @@ import type {
   SettleOutput,
   TokenOutput,
 } from "./driver.js";
-import { ConfigError } from "./errors.js";
+import { ConfigError, textOf } from "./errors.js";
 import {
   callEvent,
   explained,
@@ -24,6 +24,7 @@ import {
 } from "./events.js";
 import type { CallHeaders, Failure } from "./fetch.js";
 import { GapJudge } from "./gaps.js";
+import { infoOf, isObject, type SessionInfo } from "./info.js";
 import type { Instance } from "./instance.js";
 import { Link, type Listener, type Told } from "./link.js";
 import { noMetrics, type Uncounted } from "./metrics.js";
@@ -33,17 +34,8 @@ import { Waits } from "./reconnection.js";
 import type { RequestTaker } from "./requests.js";
 import { decide, type Prepared } from "./spec.js";
 import type { Known } from "./state.js";
-import type { CallEvent, Era, Metrics, SessionEvent, ToolCallFailed } from "./types.js";
+import type { CallEvent, Metrics, SessionEvent, ToolCallFailed } from "./types.js";
 import type { Unknowns } from "./unknown.js";
-
-/** What the handshake told of the server. */
-export interface SessionInfo {
-  era: Era;
-  protocolVersion: string;
-  sessionId?: string;
-  serverInfo?: { name: string; version: string };
-  capabilities: Record<string, unknown>;
-}
 
 /** What a connection has of its session, and whom it tells: landfall's own session, or the Client of an SDK. */
 export interface Owner {
@@ -58,7 +50,7 @@ export interface Owner {
   /** Told every event in order. Who is to handle the message of one shares its receipt. */
   emit(event: CallEvent | SessionEvent, receipt?: Receipt): void;
   /** The session stands, for the first time or again. */
-  ready(info: SessionInfo, known: Known | undefined): void;
+  ready(info: SessionInfo, known: Known): void;
   /** The instance was lost before the session stood. */
   neverReady(): void;
 }
@@ -200,7 +192,22 @@ export class Connection implements Listener {
     return this.#records.get(call)?.origin.headers;
   }
 
-  told({ output, message, rawId }: Told): void {
+  /** A throw of ours ends the call that it befell, and nothing else. */
+  told(told: Told): void {
+    const { output } = told;
+    const call = output.out === "ready" ? handshake : "call" in output ? output.call : undefined;
+    const record = call === undefined ? undefined : this.#records.get(call);
+    try {
+      this.#hear(told);
+    } catch (thrown) {
+      const message = `landfall failed at an output of its core, ${output.out}: ${textOf(thrown)}`;
+      this.#settings.log.write("error", message);
+      if (call !== undefined && record !== undefined)
+        this.#abandon(call, record, { reason: "internal_error", outcome: "unknown", message });
+    }
+  }
+
+  #hear({ output, message, rawId }: Told): void {
     if (output.out === "event") this.#event(output, message);
     else if (output.out === "settle") this.#settle(output, message);
     else if (output.out === "token") this.#token(output);
@@ -245,19 +252,18 @@ export class Connection implements Listener {
 
   /** The second deadline of a call: the core should have ended it, and hangs. */
   #expire(call: number, record: CallRecord, deadlineMs: number): void {
-    this.#records.delete(call);
     const message = `no outcome within deadlineMs (${deadlineMs} ms), not even from landfall's core`;
-    const failure = this.#link.takeFailure(call);
-    this.#fail(record, { reason: "deadline_exceeded", outcome: "unknown", message }, failure);
+    this.#abandon(call, record, { reason: "deadline_exceeded", outcome: "unknown", message });
+  }
+
+  /** Ends a call from here; the core is to forget it. */
+  #abandon(call: number, record: CallRecord, why: Why): void {
+    this.#records.delete(call);
+    this.#fail(record, why, this.#link.takeFailure(call));
     this.#link.abortCall(call);
     this.#link.run((core, handle, now) => core.cancel(handle, now, call));
-    if (this.#isHandshake(call)) {
-      this.#finish({
-        reason: "deadline_exceeded",
-        outcome: "not_sent",
-        message: `the handshake: ${message}`,
-      });
-    }
+    if (!this.#isHandshake(call)) return;
+    this.#finish({ ...why, outcome: "not_sent", message: `the handshake: ${why.message}` });
   }
 
   #request(message: unknown, rawId: string | undefined): void {
@@ -345,8 +351,8 @@ export class Connection implements Listener {
     this.#isReady = true;
     const { protocolVersion, sessionId } = output;
     const session = sessionId === undefined ? {} : { sessionId };
-    const known = isObject(message) && { protocolVersion, greeting: JSON.stringify(message), ...session };
-    this.#owner.ready(infoOf(output, message), known || undefined);
+    if (!isObject(message)) this.#unparsed();
+    this.#owner.ready(infoOf(output, message), { protocolVersion, greeting: output.greeting, ...session });
     if (this.#config.carry === true) return;
     this.#records.get(handshake)?.accept();
     this.#records.delete(handshake);
@@ -474,20 +480,4 @@ interface Origin {
   onToken?: ((token: string) => void) | undefined;
   onGap?: OnGap;
   connectMs?: number;
-}
-
-function infoOf(output: ReadyOutput, message: unknown): SessionInfo {
-  const { result } = (message ?? {}) as { result?: { serverInfo?: unknown; capabilities?: unknown } };
-  const { serverInfo, capabilities } = result ?? {};
-  return {
-    era: output.era,
-    protocolVersion: output.protocolVersion,
-    ...(output.sessionId === undefined ? {} : { sessionId: output.sessionId }),
-    ...(isObject(serverInfo) ? { serverInfo: serverInfo as { name: string; version: string } } : {}),
-    capabilities: isObject(capabilities) ? capabilities : {},
-  };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

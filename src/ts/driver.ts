@@ -182,6 +182,8 @@ export interface ReadyOutput {
   protocolVersion: string;
   sessionId?: string;
   message: number;
+  /** The text of that response: an engine may parse what it can't write again. */
+  greeting: string;
 }
 
 /** A request of the server's, to be answered. */

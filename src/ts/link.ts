@@ -5,6 +5,7 @@ import { type CallHeaders, Exchanges, type Failure } from "./fetch.js";
 import { elsewhere, Home } from "./home.js";
 import type { Instance, Seat } from "./instance.js";
 import type { Log } from "./log.js";
+import { parseMessages } from "./parse.js";
 import { rawId } from "./raw.js";
 
 /** What a core told, with the JSON-RPC message it refers to. `lost` is the wrapper's own word, and the last one. */
@@ -193,7 +194,7 @@ export class Link {
 
   /** Does what a batch asks of the network and queues what it tells. */
   #take(batch: Batch): void {
-    const messages = parse(batch.messages);
+    const messages = batch.messages === undefined ? [] : parseMessages(batch.messages);
     for (const output of batch.outputs) {
       if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
       else if (output.out === "abort") this.#exchanges.abort(output.exchange);
@@ -221,16 +222,6 @@ export class Link {
   #tellQueue(): void {
     for (let told = this.#queue.shift(); told !== undefined; told = this.#queue.shift())
       this.#listener.told(told);
-  }
-}
-
-/** The core has proved that each message is JSON; an engine may still refuse what is nested too deep. */
-function parse(text: string | undefined): unknown[] {
-  if (text === undefined) return [];
-  try {
-    return JSON.parse(text) as unknown[];
-  } catch {
-    return [];
   }
 }
 

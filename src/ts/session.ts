@@ -1,10 +1,11 @@
 import { Promised } from "./call.js";
 import { createClock } from "./clock.js";
 import type { Settings } from "./config.js";
-import { Connection, type Owner, type SessionInfo } from "./connection.js";
+import { Connection, type Owner } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
 import { emit } from "./emit.js";
 import type { Why } from "./events.js";
+import type { SessionInfo } from "./info.js";
 import type { Instances } from "./instance.js";
 import { Uncounted } from "./metrics.js";
 import type { CallOptions, State } from "./options.js";
@@ -145,7 +146,7 @@ export class StandAloneSession implements Session {
     return this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
   }
 
-  #stands(info: SessionInfo, known: Known | undefined): void {
+  #stands(info: SessionInfo, known: Known): void {
     this.#connections.known = known;
     // Not all servers give these, and a new handshake may bring fewer.
     delete this.sessionId;

@@ -12,12 +12,13 @@ import {
 } from "./carry.js";
 import { createClock } from "./clock.js";
 import { isPlain, type Settings } from "./config.js";
-import { Connection, type Owner, type SessionInfo } from "./connection.js";
+import { Connection, type Owner } from "./connection.js";
 import { Connections } from "./connections.js";
 import { emit } from "./emit.js";
 import { ConfigError } from "./errors.js";
 import { jsonRpcError, type Why } from "./events.js";
 import type { Failure } from "./fetch.js";
+import type { SessionInfo } from "./info.js";
 import type { Instances } from "./instance.js";
 import { Uncounted } from "./metrics.js";
 import { ToolHeaders } from "./modern.js";
@@ -297,7 +298,7 @@ export class ClientTransport {
     // The SDKs judge the handshake by its status.
     if (isHandshake(method) && httpStatus !== undefined && httpStatus >= 400 && "error" in response) {
       const { message: said } = jsonRpcError(response.error);
-      const refusal = { status: httpStatus, statusText: "", text: JSON.stringify(response) };
+      const refusal = { status: httpStatus, statusText: "", text: textOfAnswer(response) };
       throw this.#told(this.#sdk.errors.http("message", `Error POSTing to endpoint: ${said}`, refusal, {}));
     }
     // A Client drops what its schemas refuse, and its caller would wait for nothing.
@@ -395,7 +396,7 @@ export class ClientTransport {
     return this.#sdk.errors.http("termination", message, refusal, { cause: error });
   }
 
-  #stands(info: SessionInfo, known: Known | undefined): void {
+  #stands(info: SessionInfo, known: Known): void {
     this.#info = info;
     const hello = this.#hello ?? this.#connections.known?.hello;
     this.#connections.known = { ...known, ...(hello === undefined ? {} : { hello }) };
@@ -456,5 +457,15 @@ export class ClientTransport {
     if (pending.length > 0) await macrotask();
     this.#isOver = true;
     ignored(() => this.onclose?.());
+  }
+}
+
+/** An answer as text; without what the server added to its error, where the engine can't write that. */
+function textOfAnswer({ jsonrpc, id, error }: { jsonrpc?: unknown; id?: unknown; error?: unknown }): string {
+  try {
+    return JSON.stringify({ jsonrpc, id, error });
+  } catch {
+    const { code, message } = jsonRpcError(error);
+    return JSON.stringify({ jsonrpc, id, error: { code, message } });
   }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::JsValue;
 
-use crate::proto::{CallId, Challenge, Event, Instant, MessageRef, Output, Settlement};
+use crate::proto::{CallId, Challenge, Client, Event, Instant, MessageRef, Output, Settlement};
 
 #[derive(Serialize)]
 #[serde(tag = "out", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -34,6 +34,8 @@ enum Out {
         #[serde(skip_serializing_if = "Option::is_none")]
         session_id: Option<String>,
         message: MessageRef,
+        /// The text of that message, to go on with the session elsewhere.
+        greeting: String,
     },
     Token {
         call: u32,
@@ -68,7 +70,7 @@ pub(super) struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     /// Adds an output that is the wrapper's to obey. The driver obeys `Transmit` and `Timeout` itself.
-    pub(super) fn add(&mut self, output: Output) {
+    pub(super) fn add(&mut self, client: &Client, output: Output) {
         let number = |call: CallId| call.0;
         let millis = Instant::as_millis;
         self.outputs.push(match output {
@@ -78,7 +80,8 @@ impl<'a> Batch<'a> {
                 Out::Request { call: call.map(number), at: millis(at), message }
             }
             Output::Ready { protocol_version, session_id, message } => {
-                Out::Ready { era: "legacy", protocol_version, session_id, message }
+                let greeting = client.text(message).to_string();
+                Out::Ready { era: "legacy", protocol_version, session_id, message, greeting }
             }
             Output::Read(exchange, on) => Out::Read { exchange: exchange.0, on },
             Output::Abort(exchange) => Out::Abort { exchange: exchange.0 },

@@ -127,7 +127,7 @@ impl Transport {
                     self.arm(next.map(|(at, _)| at));
                     break;
                 }
-                output => batch.add(output),
+                output => batch.add(&client, output),
             }
         }
         batch.into_js(client.messages())

@@ -8,6 +8,7 @@ const work = (id, more = {}) => ({
   method: "tools/call",
   params: { name: "work", ...more },
 });
+const ready = { out: "ready", era: "legacy", sessionId: "s-1", message: 0 };
 const specs = (core) => core.called("call").map(([, , spec]) => spec);
 
 test("the session and its version are those of the Client's initialize, and state can be exported", async () => {
@@ -19,7 +20,7 @@ test("the session and its version are those of the Client's initialize, and stat
   const response = { jsonrpc: "2.0", id: 0, result: { capabilities: { tools: {} } } };
   core.tell(
     [
-      { out: "ready", era: "legacy", protocolVersion: "2025-06-18", sessionId: "s-1", message: 0 },
+      { ...ready, protocolVersion: "2025-06-18", greeting: JSON.stringify(response) },
       { out: "settle", call: 1, at: 1, type: "result", message: 0 },
     ],
     [response],
@@ -67,7 +68,7 @@ test("after a trap the next call goes on in the same session, with the Client's 
   const response = { jsonrpc: "2.0", id: 0, result: {} };
   core.tell(
     [
-      { out: "ready", era: "legacy", protocolVersion: "2025-11-25", sessionId: "s-1", message: 0 },
+      { ...ready, protocolVersion: "2025-11-25", greeting: JSON.stringify(response) },
       { out: "settle", call: 1, at: 1, type: "result", message: 0 },
     ],
     [response],

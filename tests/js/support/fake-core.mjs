@@ -63,8 +63,9 @@ export class FakeCore {
   /** The handshake is answered. */
   ready(result = {}, more = {}) {
     const response = { jsonrpc: "2.0", id: "fake-0", result: { capabilities: {}, ...result } };
+    const greeting = JSON.stringify(response);
     this.tell(
-      [{ out: "ready", era: "legacy", protocolVersion: "2025-11-25", message: 0, ...more }],
+      [{ out: "ready", era: "legacy", protocolVersion: "2025-11-25", message: 0, greeting, ...more }],
       [response],
     );
   }
