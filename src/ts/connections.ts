@@ -67,14 +67,15 @@ export class Connections {
     return this.#owner.uncounted.addTo(this.#connection?.metrics(reset) ?? noMetrics(), reset);
   }
 
-  /** Ends it, with the server's session. From elsewhere nothing of it can be ended. */
+  /** Ends it, with the server's session where that is wanted. From elsewhere nothing of it can be ended. */
   close(): Promise<void> {
     if (this.#connection?.isElsewhere) {
       this.#owner.settings.log.write("error", elsewhere.message);
       return Promise.resolve();
     }
     const closing = this.#connection?.close() ?? Promise.resolve();
-    if (this.#connection?.isOver !== true || this.known?.sessionId === undefined) return closing;
+    const isLost = this.#connection?.isOver === true && this.known?.sessionId !== undefined;
+    if (!isLost || !this.#owner.settings.core().terminate) return closing;
     // A trap took the core that had to end the server's session: another one does.
     try {
       return this.#live().close();

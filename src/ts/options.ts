@@ -145,8 +145,9 @@ export interface TransportOptions {
    */
   headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
   /**
-   * Send the DELETE that ends the server's session when closing. Default true, but false with a preset `sessionId`, which
-   * says that the session is to be taken up again.
+   * Send the DELETE that ends the server's session when closing. Default: true in a session of {@link Connect}, but false
+   * with a `state`, which says that it is to be taken up again; false in a {@link LandfallTransport}, as in the official
+   * transports, whose applications go on with the `sessionId` later.
    */
   terminateSessionOnClose?: boolean;
   /** `full` shows session ids and cursors in diagnostics and errors; else they are digests. */

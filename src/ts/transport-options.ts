@@ -23,7 +23,8 @@ export function readTransportSettings(url: string | URL, given: TransportOptions
     else ignored.push(name);
   }
   if (options.requestInit !== undefined) options.requestInit = withoutOwn(options.requestInit as RequestInit);
-  const { listen = "auto", terminateSessionOnClose = given.sessionId === undefined } = given;
+  // The official transports leave it to the application: many go on with its `sessionId` later.
+  const { listen = "auto", terminateSessionOnClose = false } = given;
   Object.assign(options, { listen: listen === "auto" ? true : listen, terminateSessionOnClose });
   const settings = readSettings(url, options as ConnectOptions, sdk.readProvider);
   for (const name of ignored) settings.log.write("warn", `the option ${name} is not known, and is ignored`);

@@ -78,7 +78,11 @@ export class ClientTransport {
   #loading: Promise<void> | undefined;
   #isLoaded = false;
   #isStarted = false;
-  #closing: Promise<void> | undefined;
+  readonly #closing: Promise<void>;
+  #closed!: () => void;
+  #isClosing = false;
+  // The Client was told of the end, and has forgotten this transport.
+  #isLeft = false;
   #isOver = false;
 
   /** Bound by an entry. */
@@ -87,6 +91,9 @@ export class ClientTransport {
     const settings = readTransportSettings(url, options, sdk);
     this.#settings = settings;
     this.#sdk = sdk;
+    this.#closing = new Promise((resolve) => {
+      this.#closed = resolve;
+    });
     const { sessionId, protocolVersion, onevent } = options;
     if (typeof onevent === "function") this.onevent = onevent;
     if (protocolVersion) this.protocolVersion = protocolVersion;
@@ -153,11 +160,16 @@ export class ClientTransport {
   }
 
   /**
-   * Ends it: pending calls end as `closed`, the server's session is ended (`terminateSessionOnClose`), then `onclose` is
-   * called, once; afterwards there is no request, timer or callback. May be called again; never rejects.
+   * Ends it: pending calls end as `closed`, and `onclose` is called, once and before this returns; only where requests
+   * other than the handshake are pending, it is called a macrotask later, after they were rejected. With
+   * `terminateSessionOnClose` the server's session is ended then. Resolves when nothing is left: afterwards there is no
+   * request, timer or callback. May be called again; never rejects.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    if (!this.#isClosing) {
+      this.#isClosing = true;
+      void this.#close().then(this.#closed);
+    }
     return this.#closing;
   }
 
@@ -338,7 +350,7 @@ export class ClientTransport {
 
   /** The connection to use. Throws what `send()` rejects with where there is none. */
   #connection(call?: { id: string | number; method: string; tool: string | undefined }): Connection {
-    const usable = this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
+    const usable = this.#isClosing ? { why: closedBefore } : this.#connections.usable();
     if (!(usable instanceof Connection)) throw this.#unsent(call, usable.why, usable.thrown);
     const version = this.protocolVersion;
     const told = this.#toldVersion;
@@ -407,7 +419,7 @@ export class ClientTransport {
   }
 
   #deliver(message: object): boolean {
-    if (this.#isOver) return true;
+    if (this.#isLeft) return true;
     try {
       const given: unknown = this.onmessage?.(message);
       // Nobody waits for what a handler promises.
@@ -427,7 +439,7 @@ export class ClientTransport {
   }
 
   #report(thrown: unknown): void {
-    if (this.#isOver) return;
+    if (this.#isLeft) return;
     const error = thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
     this.#guarded(() => this.onerror?.(error));
   }
@@ -452,11 +464,14 @@ export class ClientTransport {
   async #close(): Promise<void> {
     this.#owner.unknowns.stop();
     const pending = [...this.#calls.values()].filter(({ origin }) => !isHandshake(origin.method));
-    await this.#connections.close();
-    // A Client that hears of the end while it passes a rejection on forgets that in favour of an error of its own.
+    const ending = this.#connections.close();
+    // A Client that hears of the end while it passes a rejection on forgets that in favour of an error of its own. With
+    // nothing to pass on it hears at once: it may be given another transport as soon as this has returned.
     if (pending.length > 0) await macrotask();
-    this.#isOver = true;
+    this.#isLeft = true;
     ignored(() => this.onclose?.());
+    await ending;
+    this.#isOver = true;
   }
 }
 

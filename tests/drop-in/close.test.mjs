@@ -47,7 +47,7 @@ for (const [name, close] of Object.entries(closers)) {
       const server = await stage.serve(client.era);
       const errors = [];
       const onerror = (error) => errors.push(error);
-      const session = await stage.open(client, server, {}, { onerror });
+      const session = await stage.open(client, server, { terminateSessionOnClose: true }, { onerror });
       const { transport } = session;
       const { sessionId } = transport;
       const calls = [session.call("scripted", { key: "live", steps: live })];
@@ -100,10 +100,10 @@ it("during a handshake that hangs, it ends that too", ours, async (client, stage
 });
 runFor(clients);
 
-test("`terminateSessionOnClose: false` leaves the session to the server", ours, async (t) => {
+test("close leaves the session to the server unless it is asked to end it", ours, async (t) => {
   const stage = new Stage(t);
   const server = await stage.serve("legacy");
-  const session = await stage.open(sdkV1, server, { terminateSessionOnClose: false });
+  const session = await stage.open(sdkV1, server);
   await session.close();
   assert.equal(
     server.log.some(({ method }) => method === "DELETE"),

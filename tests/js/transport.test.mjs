@@ -26,7 +26,7 @@ test("start makes the core ready to carry, sends nothing, and can't be called tw
   const { carry, listen, terminate, sessionId, auth } = cores[0].config;
   assert.deepEqual(
     { carry, listen, terminate, sessionId, auth },
-    { carry: true, listen: true, terminate: true, sessionId: undefined, auth: undefined },
+    { carry: true, listen: true, terminate: false, sessionId: undefined, auth: undefined },
   );
   assert.deepEqual(
     cores[0].log.map(([name]) => name),

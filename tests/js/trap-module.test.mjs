@@ -91,7 +91,10 @@ test("a Client goes on in the same session after a trap, and its standing stream
     standing.push(eventStream());
     return standing.at(-1).response;
   });
-  const transport = new ClientTransport({ instances, sdk: noSdk }, address, { fetch: server.fetch });
+  const transport = new ClientTransport({ instances, sdk: noSdk }, address, {
+    fetch: server.fetch,
+    terminateSessionOnClose: true,
+  });
   const messages = [];
   transport.onmessage = (message) => messages.push(message);
   await transport.start();
