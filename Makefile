@@ -63,11 +63,11 @@ distclean: clean ## and what was installed into this folder
 .PHONY: .build FORCE
 .build: $(package)/package.json
 
-$(package)/package.json: $(package)/core.js src/ts $(wildcard src/ts/*.ts) $(papers) pkg.json Cargo.toml tsconfig.json \
+$(package)/package.json: $(package)/core/core.js $(wildcard src/ts/* src/ts/*/*.ts) $(papers) pkg.json Cargo.toml tsconfig.json \
     www/build/stage.mjs | .setup-npm
 	@$(env) node www/build/stage.mjs $(package)
 
-$(package)/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-npm
+$(package)/core/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-npm
 	@$(env) node www/build/core.mjs $(raw) $(package)
 
 # Cargo knows when there is something to do; if not, the module keeps its time, and nothing after it is made again.

@@ -3,14 +3,14 @@
 export const isOfficial = process.env.DROP_IN === "official";
 
 /** What the package exports; nothing of it is loaded for the official transports. */
-export const landfall = isOfficial ? {} : await import("../../target/npm/index.js");
+export const landfall = isOfficial ? {} : await import("../../target/npm/entry/index.js");
 
 const entries = isOfficial
   ? {}
   : {
       ".": landfall,
-      "./v1": await import("../../target/npm/v1.js"),
-      "./v2": await import("../../target/npm/v2.js"),
+      "./v1": await import("../../target/npm/entry/v1.js"),
+      "./v2": await import("../../target/npm/entry/v2.js"),
     };
 
 /** Options of a test that the official transports can't pass. */

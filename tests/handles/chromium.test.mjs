@@ -8,7 +8,7 @@ const MIB = 1 << 20;
 
 /** Runs in the page. */
 const open = async (url) => {
-  const { connect } = await import("/npm/index.js");
+  const { connect } = await import("/npm/entry/index.js");
   globalThis.many = await import("/site/many.mjs");
   globalThis.session = await connect(url, { era: "resumable" });
 };
@@ -23,7 +23,7 @@ const run = async ({ calls, drops }) => {
 
 /** Runs in the page: the instances that many sessions at once have made. */
 const openMany = async ({ url, count }) => {
-  const { connect } = await import("/npm/index.js");
+  const { connect } = await import("/npm/entry/index.js");
   const { sideBySide } = await import("/site/many.mjs");
   const before = globalThis.instances.length;
   await sideBySide(connect, url, count);

@@ -17,7 +17,7 @@ WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
     return instance;
   },
 });
-const { connect } = await import("../../target/npm/index.js");
+const { connect } = await import("../../target/npm/entry/index.js");
 
 // In a process of its own: what the server remembers is no part of this heap.
 let server;

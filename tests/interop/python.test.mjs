@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { connect, ToolCallFailedError } from "../../target/npm/index.js";
+import { connect, ToolCallFailedError } from "../../target/npm/entry/index.js";
 import { createCuttingProxy } from "./proxy.mjs";
 import { startPythonServer } from "./python-server.mjs";
 

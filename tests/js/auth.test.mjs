@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UnauthorizedError } from "@modelcontextprotocol/client";
-import { connect, LandfallTransport } from "../../target/npm/index.js";
+import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 import { stubServer } from "./support/stub-server.mjs";
 

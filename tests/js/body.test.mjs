@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BodyPump } from "../../target/npm/body.js";
-import { macrotask } from "../../target/npm/promise.js";
+import { macrotask } from "../../target/npm/base/promise.js";
+import { BodyPump } from "../../target/npm/http/body.js";
 import { turn } from "./support/fake-core.mjs";
 
 /** A body that the test feeds, and what a pump says of it. */

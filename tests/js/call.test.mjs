@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigError, ServerError, ToolCallFailedError } from "../../target/npm/errors.js";
+import { ConfigError, ServerError, ToolCallFailedError } from "../../target/npm/api/errors.js";
 import { eventsOf, failure, fakeSession, turn } from "./support/fake-core.mjs";
 
 test("a call gives its events in order, then one outcome, and then its iteration ends", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connectMsOf, readSettings } from "../../target/npm/config.js";
-import { ConfigError } from "../../target/npm/errors.js";
+import { ConfigError } from "../../target/npm/api/errors.js";
+import { connectMsOf, readSettings } from "../../target/npm/options/settings.js";
 import { fakeConnect, noFetch } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

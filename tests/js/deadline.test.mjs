@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Deadline } from "../../target/npm/deadline.js";
+import { Deadline } from "../../target/npm/call/deadline.js";
 import { eventsOf, fakeConnect, fakeSession, noFetch, turn } from "./support/fake-core.mjs";
 
 /** A deadline under timers and a clock of the test's: `pass(ms)` runs both, `sleep(ms)` the clock alone. */

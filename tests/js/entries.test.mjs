@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { createFaultServer } from "../server/server.mjs";
 import { stubServer } from "./support/stub-server.mjs";
 
-const folder = new URL("../../target/npm/", import.meta.url);
+const folder = new URL("../../target/npm/entry/", import.meta.url);
 const wasm = readFileSync(new URL("landfall.wasm", folder));
 
 /** A session is opened and one tool is called by an entry's `connect`. */

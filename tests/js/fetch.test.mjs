@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { readSettings } from "../../target/npm/config.js";
-import { Exchanges } from "../../target/npm/fetch.js";
+import { Exchanges } from "../../target/npm/http/exchanges.js";
+import { readSettings } from "../../target/npm/options/settings.js";
 import { turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

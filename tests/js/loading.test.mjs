@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { compile } from "../../target/npm/compile.js";
-import { connector } from "../../target/npm/connect.js";
-import { ConfigError } from "../../target/npm/errors.js";
-import { decodeBase64, gunzip } from "../../target/npm/inflate.js";
-import { Instances } from "../../target/npm/instance.js";
+import { ConfigError } from "../../target/npm/api/errors.js";
+import { compile } from "../../target/npm/core/compile.js";
+import { decodeBase64, gunzip } from "../../target/npm/core/inflate.js";
+import { Instances } from "../../target/npm/core/instance.js";
+import { connector } from "../../target/npm/entry/connect.js";
 import { emptyModule, FakeCore, noFetch, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

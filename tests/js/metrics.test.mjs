@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noMetrics } from "../../target/npm/metrics.js";
+import { noMetrics } from "../../target/npm/call/metrics.js";
 import { fakeSession, turn } from "./support/fake-core.mjs";
 
 const counted = (more = {}) => ({ ...noMetrics(), calls: 3, answered: 2, bytes: 99, ...more });

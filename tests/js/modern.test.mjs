@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { declarationsOf, fieldValue, mcpName, ToolHeaders } from "../../target/npm/modern.js";
+import { declarationsOf, fieldValue, mcpName, ToolHeaders } from "../../target/npm/session/tool-headers.js";
 import { startedTransport, turn } from "./support/fake-core.mjs";
 
 const text = (header, more = {}) => ({ type: "string", "x-mcp-header": header, ...more });

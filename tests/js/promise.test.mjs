@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { within } from "../../target/npm/promise.js";
+import { within } from "../../target/npm/base/promise.js";
 
 const late = () => new Error("late");
 const never = () => new Promise(() => {});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ServerError, ToolCallFailedError } from "../../target/npm/errors.js";
+import { ServerError, ToolCallFailedError } from "../../target/npm/api/errors.js";
 import { eventsOf, failure, fakeConnect, fakeSession, noFetch, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

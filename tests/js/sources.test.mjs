@@ -1,10 +1,11 @@
 // What the published JavaScript may not contain: each line of it must load in every runtime.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 
 const folder = new URL("../../target/npm/", import.meta.url);
-const names = readdirSync(folder).filter((name) => name.endsWith(".js"));
+const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".js"));
 const sources = names.map((name) => [name, withoutComments(readFileSync(new URL(name, folder), "utf8"))]);
 
 function withoutComments(text) {
@@ -22,12 +23,12 @@ test("there is no eval, no dynamic import and no top-level await", () => {
 
 // Each entry for an SDK takes from it what it can't bring along; nothing else does.
 const allowed = new Map([
-  ["url-node.js", ["node:fs/promises"]],
+  ["entry/url-node.js", ["node:fs/promises"]],
   [
-    "sdk-v1.js",
+    "sdk/v1.js",
     ["@modelcontextprotocol/sdk/client/auth.js", "@modelcontextprotocol/sdk/client/streamableHttp.js"],
   ],
-  ["sdk-v2.js", ["@modelcontextprotocol/client"]],
+  ["sdk/v2.js", ["@modelcontextprotocol/client"]],
 ]);
 
 test("only the entry for Node imports a module of Node's, and only those for an SDK import that SDK", () => {
@@ -35,21 +36,22 @@ test("only the entry for Node imports a module of Node's, and only those for an 
     const imports = [...text.matchAll(/^(?:import|export)\s(?:[^;"'=]*?\bfrom\s)?\s*["']([^"']+)["']/gm)].map(
       ([, from]) => from,
     );
-    const foreign = imports.filter((from) => !from.startsWith("./"));
+    const foreign = imports.filter((from) => !from.startsWith("."));
     assert.deepEqual(foreign, allowed.get(name) ?? [], name);
   }
 });
 
 test("no other entry reaches an entry for an SDK", () => {
   const importsOf = (name) =>
-    [...(new Map(sources).get(name) ?? "").matchAll(/\bfrom\s*["']\.\/([^"']+)["']/g)].map(
-      ([, from]) => from,
+    [...(new Map(sources).get(name) ?? "").matchAll(/\bfrom\s*["'](\.[^"']+)["']/g)].map(([, from]) =>
+      join(dirname(name), from),
     );
-  for (const entry of ["index.js", "workerd.js", "url.js", "url-node.js", "slim.js"]) {
+  for (const file of ["index.js", "workerd.js", "url.js", "url-node.js", "slim.js"]) {
+    const entry = `entry/${file}`;
     const reached = new Set([entry]);
     for (const name of reached) for (const next of importsOf(name)) reached.add(next);
-    assert.ok(reached.has("transport.js"), entry);
-    assert.ok(!reached.has("sdk-v1.js") && !reached.has("sdk-v2.js"), entry);
+    assert.ok(reached.has("sdk/transport.js"), entry);
+    assert.ok(!reached.has("sdk/v1.js") && !reached.has("sdk/v2.js"), entry);
   }
 });
 
@@ -67,7 +69,7 @@ test("importing an entry, or making a transport of it, starts nothing: no fetch,
   t.mock.method(WebAssembly, "compile", note("compile"));
   t.mock.method(WebAssembly, "Module", note("Module"));
   for (const entry of ["index.js", "url.js", "url-node.js", "slim.js"]) {
-    const { connect, LandfallTransport } = await import(new URL(entry, folder));
+    const { connect, LandfallTransport } = await import(new URL(`entry/${entry}`, folder));
     assert.equal(typeof connect, "function", entry);
     new LandfallTransport("https://server.test/mcp");
   }

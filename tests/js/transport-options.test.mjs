@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sdkRequestOptions } from "../../target/npm/sdk-options.js";
+import { sdkRequestOptions } from "../../target/npm/sdk/request-options.js";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ToolCallFailedError } from "../../target/npm/errors.js";
+import { ToolCallFailedError } from "../../target/npm/api/errors.js";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 
 const modern = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };

@@ -3,17 +3,17 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { connector } from "../../target/npm/connect.js";
-import { createCore } from "../../target/npm/core.js";
-import { Instances } from "../../target/npm/instance.js";
-import { noSdk } from "../../target/npm/sdk.js";
-import { ClientTransport } from "../../target/npm/transport.js";
+import { createCore } from "../../target/npm/core/core.js";
+import { Instances } from "../../target/npm/core/instance.js";
+import { connector } from "../../target/npm/entry/connect.js";
+import { noSdk } from "../../target/npm/sdk/sdk.js";
+import { ClientTransport } from "../../target/npm/sdk/transport.js";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
 const address = "https://server.test/mcp";
 const module = new WebAssembly.Module(
-  readFileSync(new URL("../../target/npm/landfall.wasm", import.meta.url)),
+  readFileSync(new URL("../../target/npm/entry/landfall.wasm", import.meta.url)),
 );
 
 async function until(holds) {
@@ -186,12 +186,12 @@ test("trap after trap, each next call makes landfall in the same session", async
 test("the timers of a lost instance keep no process alive", () => {
   const script = `
     import { readFileSync } from "node:fs";
-    import { connector } from "${new URL("../../target/npm/connect.js", import.meta.url)}";
-    import { createCore } from "${new URL("../../target/npm/core.js", import.meta.url)}";
-    import { Instances } from "${new URL("../../target/npm/instance.js", import.meta.url)}";
+    import { connector } from "${new URL("../../target/npm/entry/connect.js", import.meta.url)}";
+    import { createCore } from "${new URL("../../target/npm/core/core.js", import.meta.url)}";
+    import { Instances } from "${new URL("../../target/npm/core/instance.js", import.meta.url)}";
     import { eventStream, stubServer } from "${new URL("support/stub-server.mjs", import.meta.url)}";
     const module = new WebAssembly.Module(
-      readFileSync(new URL("${new URL("../../target/npm/landfall.wasm", import.meta.url)}")));
+      readFileSync(new URL("${new URL("../../target/npm/entry/landfall.wasm", import.meta.url)}")));
     let core;
     const connect = connector(new Instances(() => module, (each) => (core = createCore(each))));
     const stream = eventStream();

@@ -10,8 +10,8 @@ const MODULES = {
     v2: ["@modelcontextprotocol/client", "StreamableHTTPClientTransport"],
   },
   landfall: {
-    v1: ["../../target/npm/v1.js", "LandfallTransport"],
-    v2: ["../../target/npm/v2.js", "LandfallTransport"],
+    v1: ["../../target/npm/entry/v1.js", "LandfallTransport"],
+    v2: ["../../target/npm/entry/v2.js", "LandfallTransport"],
   },
 };
 

@@ -160,7 +160,7 @@ async function bundle(folder, made, entry, command) {
   await mkdir(out, { recursive: true });
   await page(out, `./${made}`);
   if (entry === SLIM) {
-    await copyFile(join(folder, "node_modules/landfall/landfall.wasm"), join(out, "landfall.wasm"));
+    await copyFile(join(folder, "node_modules/landfall/entry/landfall.wasm"), join(out, "landfall.wasm"));
   }
   return out;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { readmes } from "./support.mjs";
 import { installed } from "./tarball.mjs";
@@ -56,8 +56,9 @@ async function reachable(folder, entries, along = () => []) {
     waiting.push(...along(name));
     if (!/\.(?:js|d\.ts)$/.test(name)) continue;
     const text = await readFile(join(folder, name), "utf8");
-    const imports = /(?:\bfrom|^\s*import|new URL\()\s*["']\.\/([^"']+)["']/gm;
-    for (const [, target] of text.matchAll(imports)) {
+    const imports = /(?:\bfrom|^\s*import|new URL\()\s*["'](\.[^"']+)["']/gm;
+    for (const [, from] of text.matchAll(imports)) {
+      const target = join(dirname(name), from);
       waiting.push(name.endsWith(".d.ts") ? target.replace(/\.js$/, ".d.ts") : target);
     }
   }

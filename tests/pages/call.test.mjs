@@ -6,7 +6,7 @@ const shop = workshop();
 
 /** Runs in the page: one call by an entry of the package, and what came of it. */
 async function callBy({ entry, url, args, keyed }) {
-  const { connect } = await import(`/npm/${entry}`);
+  const { connect } = await import(`/npm/entry/${entry}`);
   const options = keyed ? { callKey: ({ requestId }) => String(requestId) } : {};
   const session = await connect(url, { era: "resumable", ...options });
   // In JSON mode, so that its connection is kept and the next request finds it.

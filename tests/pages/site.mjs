@@ -2,7 +2,7 @@
 // comes under the Content-Security-Policy that its address wants.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { extname } from "node:path";
+import { basename, extname } from "node:path";
 
 const FOLDERS = {
   npm: new URL("../../target/npm/", import.meta.url),
@@ -56,10 +56,10 @@ function policies({ searchParams }) {
 
 async function answer({ pathname }, asked) {
   if (pathname === "/") return { type: "text/html", body: PAGE };
-  const [, folder, name] = /^\/(npm|site)\/([\w-]+\.(?:m?js|wasm))$/.exec(pathname) ?? [];
+  const [, folder, name] = /^\/(npm|site)\/((?:[\w-]+\/)?[\w-]+\.(?:m?js|wasm))$/.exec(pathname) ?? [];
   // A browser asks for an icon by itself.
   if (!name) throw new Error(`nothing at ${pathname}`);
-  if (folder === "npm") asked.push(name);
+  if (folder === "npm") asked.push(basename(name));
   const body = await readFile(FILES[pathname] ?? new URL(name, FOLDERS[folder]));
   return { type: TYPES[extname(name)], body };
 }

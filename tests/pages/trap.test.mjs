@@ -8,7 +8,7 @@ const shop = workshop();
 
 /** Runs in the page: three calls wait when their instance is ruined; then one more. */
 async function trapUnder({ entry, url }) {
-  const { connect } = await import(`/npm/${entry}`);
+  const { connect } = await import(`/npm/entry/${entry}`);
   const session = await connect(url, { era: "resumable" });
   const call = (key, steps) => session.callTool("scripted", { key: `${entry} ${key}`, steps });
   const steps = [{ message: "open" }, { wait: 200 }, { message: "too late" }, { wait: 60_000 }];

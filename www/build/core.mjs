@@ -1,4 +1,4 @@
-// core.mjs RAW.wasm OUT: from cargo's module to core.js, landfall.wasm and wasm-inline.js in OUT.
+// core.mjs RAW.wasm OUT: from cargo's module to core/core.js, entry/landfall.wasm and entry/wasm-inline.js in OUT.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,10 +31,10 @@ function build(raw, out) {
     const wasm = readFileSync(join(work, "landfall.wasm"));
     const inline = toInline(wasm);
 
-    mkdirSync(out, { recursive: true });
-    writeFileSync(join(out, "landfall.wasm"), wasm);
-    writeFileSync(join(out, "wasm-inline.js"), inline);
-    writeFileSync(join(out, "core.js"), core);
+    for (const room of ["core", "entry"]) mkdirSync(join(out, room), { recursive: true });
+    writeFileSync(join(out, "entry/landfall.wasm"), wasm);
+    writeFileSync(join(out, "entry/wasm-inline.js"), inline);
+    writeFileSync(join(out, "core/core.js"), core);
     console.log(
       `landfall.wasm ${kib(wasm)}, gzipped ${kib(gzipSync(wasm, { level: 9 }))}; core.js ${kib(core)}`,
     );

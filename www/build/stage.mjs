@@ -1,14 +1,14 @@
 // stage.mjs OUT: the wrapper (tsc), the manifest and the papers, beside what core.mjs left in OUT.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const PAPERS = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
-const FROM_CORE = ["core.js", "landfall.wasm", "wasm-inline.js"];
+const FROM_CORE = ["core/core.js", "entry/landfall.wasm", "entry/wasm-inline.js"];
 // What stands in src/ts as a declaration only, since core.mjs makes the module; tsc does not pass it on.
-const DECLARATIONS = ["core.d.ts", "landfall.d.wasm.ts", "wasm-inline.d.ts"];
+const DECLARATIONS = ["core/core.d.ts", "entry/landfall.d.wasm.ts", "entry/wasm-inline.d.ts"];
 
 /** `[package] version` of a Cargo.toml: the one place where the version is set. */
 export function cargoVersion(toml) {
@@ -39,14 +39,21 @@ function targets(value) {
 /** Throws unless the wrapper tells servers the same version. */
 export function checkVersion(source, version) {
   const [, told] = /\bVERSION = "([^"]*)"/.exec(source) ?? [];
-  if (told !== version) throw new Error(`src/ts/version.ts says ${told}, Cargo.toml ${version}`);
+  if (told !== version) throw new Error(`src/ts/options/version.ts says ${told}, Cargo.toml ${version}`);
+}
+
+/** Every file in a folder, by its path from there. */
+function filesOf(folder) {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return files.map((entry) => relative(folder, join(entry.parentPath ?? entry.path, entry.name)));
 }
 
 function stage(out) {
-  const missing = FROM_CORE.filter((name) => !readdirSync(out).includes(name));
+  const built = filesOf(out);
+  const missing = FROM_CORE.filter((name) => !built.includes(name));
   if (missing.length > 0) throw new Error(`${out} has no ${missing.join(", ")}`);
-  const leftovers = readdirSync(out).filter((name) => !FROM_CORE.includes(name));
-  for (const name of leftovers) rmSync(join(out, name), { recursive: true });
+  for (const name of built) if (!FROM_CORE.includes(name)) rmSync(join(out, name));
 
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const project = join(root, "tsconfig.json");
@@ -56,8 +63,8 @@ function stage(out) {
 
   const pkg = JSON.parse(readFileSync(join(root, "pkg.json"), "utf8"));
   const version = cargoVersion(readFileSync(join(root, "Cargo.toml"), "utf8"));
-  checkVersion(readFileSync(join(root, "src/ts/version.ts"), "utf8"), version);
-  const manifest = toManifest(pkg, version, readdirSync(out));
+  checkVersion(readFileSync(join(root, "src/ts/options/version.ts"), "utf8"), version);
+  const manifest = toManifest(pkg, version, filesOf(out));
   writeFileSync(join(out, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 

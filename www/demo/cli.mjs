@@ -2,7 +2,7 @@
 // Lists a server's tools, calls its process_batch, and prints messages and the result.
 
 import { parseArgs } from "node:util";
-import { connect, ServerError, ToolCallFailedError } from "../../target/npm/index.js";
+import { connect, ServerError, ToolCallFailedError } from "../../target/npm/entry/index.js";
 
 const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"];
 const USAGE =

@@ -2,7 +2,7 @@
 // Exit 0 only if the call made it, every event came once and in order, and the server ran the tool once.
 
 import { isDeepStrictEqual, parseArgs } from "node:util";
-import { connect } from "../../target/npm/index.js";
+import { connect } from "../../target/npm/entry/index.js";
 import { createFaultServer } from "../../tests/server/server.mjs";
 import { ITEMS, MESSAGES, STEPS } from "./story.mjs";
 import { Timeline } from "./timeline.mjs";

@@ -1,8 +1,9 @@
 // A core whose every word is scripted by the test, in place of the module: what a real one can't be made to say.
-import { connector } from "../../../target/npm/connect.js";
-import { Instances } from "../../../target/npm/instance.js";
-import { noSdk } from "../../../target/npm/sdk.js";
-import { ClientTransport } from "../../../target/npm/transport.js";
+
+import { Instances } from "../../../target/npm/core/instance.js";
+import { connector } from "../../../target/npm/entry/connect.js";
+import { noSdk } from "../../../target/npm/sdk/sdk.js";
+import { ClientTransport } from "../../../target/npm/sdk/transport.js";
 
 /** The smallest module: it is only handed to the factory. */
 export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));

@@ -1,5 +1,5 @@
 // Compiles only while the types of the package equal those of ../../fixtures/api.d.ts, but for what comes later.
-import type * as Ours from "../../../target/npm/index.js";
+import type * as Ours from "../../../target/npm/entry/index.js";
 import type * as Api from "../../fixtures/api.js";
 
 type Keys<T> = T extends unknown ? keyof T : never;

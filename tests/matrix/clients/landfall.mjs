@@ -1,6 +1,6 @@
 // landfall, stand-alone, with its default clocks but where the fault says otherwise.
 import { readFile } from "node:fs/promises";
-import { connect, ServerError, ToolCallFailedError } from "../../../target/npm/index.js";
+import { connect, ServerError, ToolCallFailedError } from "../../../target/npm/entry/index.js";
 
 const { version } = JSON.parse(
   await readFile(new URL("../../../target/npm/package.json", import.meta.url), "utf8"),

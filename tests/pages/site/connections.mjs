@@ -1,5 +1,5 @@
 // One session with many calls at once.
-import { connect } from "/npm/index.js";
+import { connect } from "/npm/entry/index.js";
 
 let session;
 let calls = [];

@@ -22,7 +22,7 @@ const PLACES = {
 globalThis.carryIn = async (place, { entry, url, key, policy }) => {
   const open = PLACES[place];
   if (open === undefined) {
-    const { connect } = await import(`/npm/${entry}`);
+    const { connect } = await import(`/npm/entry/${entry}`);
     return carry(connect, url, key).catch(failure);
   }
   const worker = await open(policy);

@@ -1,6 +1,6 @@
 // A worker of any kind: makes a call for whoever sends a message, and answers at the port that came with it.
-import { connect as connectInline } from "/npm/index.js";
-import { connect as connectUrl } from "/npm/url.js";
+import { connect as connectInline } from "/npm/entry/index.js";
+import { connect as connectUrl } from "/npm/entry/url.js";
 import { carry, failure } from "/site/carry.mjs";
 
 const CONNECT = { "index.js": connectInline, "url.js": connectUrl };

@@ -1,0 +1,56 @@
+import { textOf } from "../api/errors.js";
+import type { ConnectOptions } from "../api/options.js";
+import type { CallEvent, SessionEvent } from "../api/types.js";
+import { ignored } from "./promise.js";
+
+type Logger = NonNullable<ConnectOptions["logger"]>;
+type Level = "debug" | "info" | "warn" | "error";
+
+const levels: { [type: string]: Level } = {
+  warning: "warn",
+  tool_call_failed: "warn",
+  event_skipped: "warn",
+  gap: "warn",
+  disconnected: "info",
+  reconnecting: "info",
+  resumed: "info",
+  reissued: "info",
+  suspect: "info",
+  session_replaced: "info",
+  state: "info",
+};
+
+// What a server or a caller put into an event stays out of logs.
+const payload = new Set(["type", "message", "result", "error", "progress", "total", "diagnostics"]);
+
+/** The user's logger, made safe: what it lacks is skipped, and what it throws is nobody's business. */
+export class Log {
+  readonly #logger: Logger | undefined;
+
+  constructor(logger: Logger | undefined) {
+    this.#logger = logger;
+  }
+
+  /** Writes one line. */
+  write(level: Level, message: string, data?: object): void {
+    // A logger that fails, at once or later, has nowhere to be reported.
+    ignored(() => this.#logger?.[level]?.(`landfall: ${message}`, data));
+  }
+
+  /** Writes that something of the user's threw. */
+  threw(what: string, thrown: unknown): void {
+    this.write("error", `${what} threw: ${textOf(thrown)}`);
+  }
+
+  /** Writes an event without its payload. */
+  event(event: CallEvent | SessionEvent): void {
+    if (this.#logger === undefined) return;
+    const data: Record<string, unknown> = {};
+    for (const [key, value] of Object.entries(event)) {
+      if (!payload.has(key)) data[key] = value;
+    }
+    const failed = event.type === "tool_call_failed" || event.type === "warning";
+    const text = failed ? `${event.type}: ${event.message}` : event.type;
+    this.write(levels[event.type] ?? "debug", text, data);
+  }
+}

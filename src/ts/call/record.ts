@@ -1,0 +1,232 @@
+import { ServerError, ToolCallFailedError } from "../api/errors.js";
+import type { CallInfo, OnGap } from "../api/options.js";
+import type { CallDiagnostics, CallEvent, ToolCall, ToolCallFailed } from "../api/types.js";
+import { ignored, longestWait, observed } from "../base/promise.js";
+import type { CallHeaders, Failure } from "../http/exchanges.js";
+import type { Receipt, Timers } from "./ack.js";
+import type { Deadline } from "./deadline.js";
+import { EventQueue } from "./event-queue.js";
+
+/** What a call was made with, as far as the wrapper needs it. */
+export interface CallOrigin {
+  readonly id: string | number;
+  readonly method: string;
+  readonly tool: string | undefined;
+  /** Executing it twice does no harm, as far as the wrapper knows: the caller's word. */
+  readonly isSafe: boolean;
+  readonly startedAt: number;
+  /** The caller's own headers. */
+  readonly headers?: CallHeaders | undefined;
+  /** The caller's signals. */
+  readonly signals?: readonly AbortSignal[] | undefined;
+  /** Told each new cursor. */
+  readonly onToken?: ((token: string) => void) | undefined;
+  /** What to do about a gap. */
+  readonly onGap?: OnGap | undefined;
+  /** What the user's callbacks are told of it; absent for what is no request of the caller's. */
+  readonly info?: CallInfo | undefined;
+  /** `connectMs` in force, in milliseconds. */
+  readonly connectMs?: number | undefined;
+}
+
+/** The event of an answer. */
+export type ResultEvent = Extract<CallEvent, { type: "result" }>;
+
+/** Who is told of a call: its events, then exactly one outcome. None of it may throw. */
+export interface CallSink {
+  /**
+   * One event that is no outcome. `message` is the notification that it tells of; one that is to be handled has a
+   * receipt.
+   */
+  event(event: CallEvent, receipt?: Receipt, message?: object): void;
+  /** The server's answer; `message` is the response that brought it, where one did. */
+  answered(event: ResultEvent, message?: object, httpStatus?: number): void;
+  /** A notification was taken, or the handshake is done: there is no event for it. */
+  accepted(): void;
+  /** No answer. */
+  failed(event: ToolCallFailed, failure: Failure): void;
+}
+
+/** One call from the wrapper's side: what was asked, the timers that run for it, and the sink that is told of it. */
+export class CallRecord implements Timers {
+  readonly origin: CallOrigin;
+  readonly #sink: CallSink;
+  readonly #known: Partial<CallDiagnostics> & { events: number; gaps: number; duplicates: number };
+  readonly #tellCore: (reason?: string) => void;
+  readonly #onAbort = () => this.cancel();
+  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+  #cancelled = false;
+  #settled = false;
+  #deadline: Deadline | undefined;
+  #stopAsking: (() => void) | undefined;
+
+  constructor(origin: CallOrigin, sink: CallSink, tellCore: (reason?: string) => void) {
+    this.origin = origin;
+    this.#sink = sink;
+    this.#known = { events: 0, gaps: 0, duplicates: 0 };
+    this.#tellCore = tellCore;
+    for (const signal of origin.signals ?? [])
+      ignored(() => signal.addEventListener("abort", this.#onAbort, { once: true }));
+  }
+
+  /** A request of it waits, or waited, for its headers. */
+  isOpened = false;
+  /** One was handed to `fetch`. */
+  isSent = false;
+
+  /** It had not got as far as `fetch`, whatever the core thinks. */
+  get isStuck(): boolean {
+    return this.isOpened && !this.isSent;
+  }
+
+  /** The caller has cancelled it. */
+  get isCancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  /** It has its outcome. */
+  get isSettled(): boolean {
+    return this.#settled;
+  }
+
+  /** Ends it as `cancelled`, unless it has its outcome. */
+  cancel(reason?: string): void {
+    if (this.#settled || this.#cancelled) return;
+    this.#cancelled = true;
+    if (this.#stopAsking === undefined) this.#tellCore(reason);
+    else this.#stopAsking();
+  }
+
+  /** Keeps the second deadline of this call, which ends with it. */
+  guard(deadline: Deadline): void {
+    this.#deadline = deadline;
+  }
+
+  /** It has failed, and only waits for what the application may know; a cancel ends that wait. */
+  ask(stop: () => void): void {
+    this.#deadline?.clear();
+    this.#stopAsking = stop;
+  }
+
+  after(ms: number, late: () => void): () => void {
+    const timer = setTimeout(late, Math.min(ms, longestWait));
+    this.#timers.add(timer);
+    return () => {
+      this.#timers.delete(timer);
+      clearTimeout(timer);
+    };
+  }
+
+  /** One event that is no outcome. */
+  event(event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (this.#settled) return;
+    this.#note(event);
+    this.#sink.event(event, receipt, message);
+  }
+
+  /** The server's answer. */
+  answer(event: ResultEvent, message?: object, httpStatus?: number): void {
+    if (this.#settle()) this.#sink.answered(event, message, httpStatus);
+  }
+
+  /** It is done, and there is nothing to tell of it. */
+  accept(): void {
+    if (this.#settle()) this.#sink.accepted();
+  }
+
+  /** No answer. */
+  fail(event: ToolCallFailed, failure: Failure = {}): void {
+    if (this.#settle()) this.#sink.failed(event, failure);
+  }
+
+  /** What the wrapper knows of the call, for a failure that the core can't tell of. */
+  diagnostics(endedAt: number): CallDiagnostics {
+    const { startedAt } = this.origin;
+    return { startedAt, endedAt, recent: [], bytes: 0, era: "legacy", attempts: [], ...this.#known };
+  }
+
+  /** Nothing is left behind; false where it had ended before. */
+  #settle(): boolean {
+    if (this.#settled) return false;
+    this.#settled = true;
+    this.#deadline?.clear();
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    for (const signal of this.origin.signals ?? [])
+      ignored(() => signal.removeEventListener("abort", this.#onAbort));
+    return true;
+  }
+
+  #note(event: CallEvent): void {
+    const known = this.#known;
+    switch (event.type) {
+      case "progress":
+      case "message":
+        known.events += 1;
+        known.lastProgressAt = event.at;
+        break;
+      case "open":
+        known.lastStatus = event.status;
+        break;
+      case "gap":
+        known.gaps += 1;
+        break;
+      case "resumed":
+        known.duplicates += event.duplicates;
+        break;
+      default:
+    }
+  }
+}
+
+/** The stand-alone caller's side of a call: a queue of events, and a promise of the result. */
+export class Promised implements CallSink {
+  /** Rejects as {@link ToolCall.result} does. */
+  readonly result: Promise<unknown>;
+  readonly #queue = new EventQueue();
+  #resolve!: (result: unknown) => void;
+  #reject!: (error: Error) => void;
+
+  constructor() {
+    const result = new Promise<unknown>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.result = observed(result);
+  }
+
+  /** What the caller has of it. */
+  handle(record: CallRecord): ToolCall {
+    return {
+      id: String(record.origin.id),
+      result: this.result,
+      cancel: () => record.cancel(),
+      [Symbol.asyncIterator]: () => this.#queue[Symbol.asyncIterator](),
+    };
+  }
+
+  /** A loop that has begun is a holder of the receipt. */
+  event(event: CallEvent, receipt?: Receipt): void {
+    if (receipt === undefined || !this.#queue.isHeard) {
+      this.#queue.push(event);
+      return;
+    }
+    receipt.share();
+    this.#queue.push(event, () => receipt.done(true));
+  }
+
+  answered(event: ResultEvent, _message?: object, httpStatus?: number): void {
+    if ("error" in event) this.#reject(new ServerError(event.error, httpStatus));
+    else this.#resolve(event.result);
+    this.#queue.end(event);
+  }
+
+  accepted(): void {
+    this.#resolve(undefined);
+  }
+
+  failed(event: ToolCallFailed, { thrown }: Failure): void {
+    this.#reject(new ToolCallFailedError(event, thrown === undefined ? undefined : { cause: thrown }));
+    this.#queue.end(event);
+  }
+}

@@ -1,4 +1,0 @@
-// Made by the build from the output of wasm-bindgen: its glue, wrapped in a factory.
-import type { CreateCore } from "./driver.js";
-
-export declare const createCore: CreateCore;

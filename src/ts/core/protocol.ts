@@ -1,0 +1,272 @@
+// The boundary with the driver in Rust. `now` is always epoch milliseconds from a clock that never goes back.
+// Exports report failures as values: whatever is thrown out of one means that the instance is lost.
+
+import type { OnGap } from "../api/options.js";
+import type { CallDiagnostics, Era, FailureReason, Metrics, Outcome } from "../api/types.js";
+
+/** What the driver asks of the wrapper, one object per handle. None of it may throw. */
+export interface Host {
+  /** Starts one HTTP request, in a microtask of its own. `call` is the call it is for, where it is for one. */
+  open(exchange: number, url: string, init: RequestInit, call?: number): Promise<Head>;
+  /** Asks for one `poll`, later. */
+  schedule(): void;
+  /** The text of a panic, just before the trap. */
+  panicked(text: string): void;
+}
+
+/** What the driver reads of a Response. */
+export type Head = Pick<Response, "status" | "headers"> & Partial<Pick<Response, "redirected" | "url">>;
+
+/** The configuration of one handle; what is absent has its default. */
+export interface CoreConfig {
+  url: string;
+  /** 53 random bits. */
+  seed: number;
+  era: string;
+  protocolVersions?: string[];
+  /** JSON text. */
+  clientInfo: string;
+  /** JSON text. */
+  capabilities: string;
+  browser: boolean;
+  /** The endpoint is of another origin than the page. */
+  crossOrigin: boolean;
+  handshakeMs?: number;
+  connectMs?: number;
+  firstByteMs?: number;
+  idleMs?: number;
+  callMs?: number;
+  recoveryMs?: number;
+  deadlineMs?: number;
+  baseMs?: number;
+  maxMs?: number;
+  maxReissues?: number;
+  /** `replay`, where it is the same for all calls. */
+  replay?: "hints" | "caller" | "never";
+  onSessionLost?: "replace" | "fail";
+  onGap?: OnGap;
+  maxPendingEvents?: number;
+  maxPendingBytes?: number;
+  maxConcurrent?: number;
+  /** It bounds those that wait for headers; else bodies count, too. */
+  untilHeaders?: boolean;
+  maxQueued?: number;
+  maxEventBytes?: number;
+  maxBodyBytes?: number;
+  maxIdBytes?: number;
+  /** The session is an SDK Client's, which does its own handshake: `connect` makes the core ready at once. */
+  carry?: boolean;
+  /** JSON text of the params of the Client's last accepted `initialize`, where an earlier core learned them. */
+  hello?: string;
+  /** Open the GET stream once the server took `notifications/initialized`, and keep it open. */
+  listen?: boolean;
+  /** There is a provider of credentials: a 401 gives an `authorize` output instead of a failure. */
+  auth?: boolean;
+  /** How often one call may answer a 403 `insufficient_scope` by an `authorize` output; absent is never. */
+  maxStepUps?: number;
+  /** Barren attempts to resume in a row; 0 is no resume at all. */
+  maxRetries?: number;
+  /** By what a wait grows from one attempt to the next. Default 2. */
+  growFactor?: number;
+  /** Waits before attempts to resume are announced by `schedule` outputs and end by `reconnect`. */
+  scheduler?: boolean;
+  /** Send the DELETE when closing. */
+  terminate: boolean;
+  /** `diagnostics: "full"`. */
+  full: boolean;
+  /**
+   * With `protocolVersion` and `greeting`: a session to go on with, as the last `ready` told of it. With `carry` any of
+   * the three may be missing.
+   */
+  sessionId?: string;
+  protocolVersion?: string;
+  /** JSON text of the last response to `initialize`. The core is then ready as soon as it is connected. */
+  greeting?: string;
+}
+
+/** One request to make. */
+export interface CallSpec {
+  method: string;
+  /** JSON text of an object without `_meta`; empty where a Client's message has none. */
+  params: string;
+  /** JSON text of the caller's `_meta`. */
+  meta: string;
+  tool?: string;
+  /** Ask for progress: the request id becomes the progress token. */
+  progress: boolean;
+  idempotent?: boolean;
+  /** What `replay` decided for this call; absent where the core is to decide. */
+  replay?: boolean;
+  onGap?: OnGap;
+  /** The call starts by resuming a stream at this cursor. With method `resume` any response settles it, as it came. */
+  resumptionToken?: string;
+  /** JSON text of the Client's own id, which goes out first; a re-issue goes under an id of landfall's. */
+  id?: string;
+  /** JSON text of the Client's own progress token, which stands in `meta`, too. */
+  token?: string;
+  /** The message is modern and of this protocol version: no session, no cursor; to close its body is its cancel. */
+  version?: string;
+  /** `Mcp-Name` of a modern message, encoded. */
+  name?: string;
+  /** The Client has a timer of its own: clocks apply only where they are set, and the deadline is an hour. */
+  timed?: boolean;
+  /** Tell each committed cursor by a `token`. */
+  tokens?: boolean;
+  /** Messages and progress carry a `key`, by which it is told whether they were handled. */
+  handled?: boolean;
+  connectMs?: number;
+  firstByteMs?: number;
+  idleMs?: number;
+  callMs?: number;
+  recoveryMs?: number;
+  deadlineMs?: number;
+}
+
+/** A ConfigError as a value. */
+export interface Refusal {
+  option: string;
+  message: string;
+}
+
+/** What one export brought; nothing is `undefined`. */
+export interface Batch {
+  /** A JSON array of every message that `outputs` refer to by index. */
+  messages?: string;
+  outputs: CoreOutput[];
+}
+
+/** An event of a call, or of the session where `call` is absent; its other fields are those of the public event. */
+export interface EventOutput {
+  out: "event";
+  call?: number;
+  at: number;
+  type: string;
+  /** For `message` and `progress`: the index of the notification. */
+  message?: unknown;
+  /** By which `handled` is to be told of it. */
+  key?: number;
+  /** The first message or progress after a resume. */
+  seam?: boolean;
+  [field: string]: unknown;
+}
+
+/** A call ended without an answer. */
+export interface FailureOutput {
+  out: "settle";
+  call: number;
+  at: number;
+  type: "tool_call_failed";
+  method: string;
+  tool?: string;
+  reason: FailureReason;
+  outcome: Outcome;
+  retrySafe: boolean;
+  text: string;
+  diagnostics: CallDiagnostics;
+  /** Of the refusal, where there was one. */
+  httpStatus?: number;
+  /** The text of the refusal, at most 64 KiB. */
+  body?: string;
+}
+
+/** How a call ended; exactly one per call. `accepted` is a notification's. */
+export type SettleOutput =
+  | { out: "settle"; call: number; at: number; type: "result"; message: number; httpStatus?: number }
+  | { out: "settle"; call: number; at: number; type: "accepted" }
+  | FailureOutput;
+
+/** The handshake is done, again where the session was replaced; `message` is the response to it. */
+export interface ReadyOutput {
+  out: "ready";
+  era: Era;
+  protocolVersion: string;
+  sessionId?: string;
+  message: number;
+  /** The text of that response: an engine may parse what it can't write again. */
+  greeting: string;
+}
+
+/** A request of the server's, to be answered. */
+export interface RequestOutput {
+  out: "request";
+  call?: number;
+  at: number;
+  message: number;
+}
+
+/** A call's cursor moved. */
+export interface TokenOutput {
+  out: "token";
+  call: number;
+  token: string;
+}
+
+/** Credentials are needed, by the Response that this call got last; to be answered by `authorized`. */
+export interface AuthorizeOutput {
+  out: "authorize";
+  call: number;
+  why: "unauthorized" | "step_up";
+}
+
+/** A wait before an attempt to resume begins; to be ended by `reconnect`. */
+export interface ScheduleOutput {
+  out: "schedule";
+  call: number;
+  waitMs: number;
+  /** From 1. */
+  attempt: number;
+}
+
+/** Everything the core tells or asks. */
+export type CoreOutput =
+  | EventOutput
+  | AuthorizeOutput
+  | ScheduleOutput
+  | TokenOutput
+  | SettleOutput
+  | RequestOutput
+  | ReadyOutput
+  | { out: "read"; exchange: number; on: boolean }
+  | { out: "abort"; exchange: number }
+  | { out: "closed" };
+
+/** The exports of one WebAssembly instance. Handles are its transports. */
+export interface Core {
+  create(host: Host, config: CoreConfig, now: number): number | Refusal;
+  connect(handle: number, now: number): Batch | undefined;
+  call(handle: number, now: number, spec: CallSpec): number | Refusal;
+  /** The number that the next `call` will get. */
+  next_call(handle: number): number;
+  request_id(handle: number, call: number): string;
+  /** The deadline in force for a call that has not ended, in milliseconds; NaN for any other. */
+  deadline_ms(handle: number, call: number): number;
+  notify(handle: number, now: number, method: string, params: string): number;
+  answer(handle: number, now: number, body: string): Batch | undefined;
+  /** `reason` goes into the legacy `notifications/cancelled`; absent is landfall's own text. */
+  cancel(handle: number, now: number, call: number, reason?: string): Batch | undefined;
+  /** Answers an `authorize` output: whether there are new credentials now. */
+  authorized(handle: number, now: number, ok: boolean): Batch | undefined;
+  /** Ends the wait of a `schedule` output; nothing where nothing waits. */
+  reconnect(handle: number, now: number, call: number): Batch | undefined;
+  /** Ends the server's session by a DELETE: a call, `accepted` where the server has none any more. `drain` must follow. */
+  terminate(handle: number, now: number): number;
+  /** The protocol version of later legacy messages. */
+  set_version(handle: number, version: string): void;
+  /** Tells once whether the event of that key was handled. An unknown key is ignored. */
+  handled(handle: number, now: number, call: number, key: number, ok: boolean): Batch | undefined;
+  /** Tells that the application found a gap. Gives nothing where the call has ended. */
+  gap(handle: number, now: number, call: number): Batch | undefined;
+  metrics(handle: number, now: number, reset: boolean): Metrics;
+  close(handle: number, now: number): Batch | undefined;
+  push(handle: number, now: number, exchange: number, bytes: Uint8Array): Batch | undefined;
+  end(handle: number, now: number, exchange: number): Batch | undefined;
+  fail(handle: number, now: number, exchange: number, message: string, code: string): Batch | undefined;
+  poll(handle: number, now: number): Batch | undefined;
+  drain(handle: number, now: number): Batch | undefined;
+  destroy(handle: number): void;
+  /** Not the core's but the factory's: timers and promises that the lost instance left behind do nothing any more. */
+  retire(): void;
+}
+
+/** Makes one instance of the module with its bindings. */
+export type CreateCore = (module: WebAssembly.Module) => Core;

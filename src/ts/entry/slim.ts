@@ -1,0 +1,54 @@
+// The entry `landfall/slim`: bring your own module, as from `landfall/landfall.wasm`.
+
+import { ConfigError } from "../api/errors.js";
+import type { TransportOptions } from "../api/options.js";
+import type { Connect } from "../api/types.js";
+import { observed } from "../base/promise.js";
+import { compile, type ModuleSource } from "../core/compile.js";
+import { createCore } from "../core/core.js";
+import { Instances } from "../core/instance.js";
+import { noSdk } from "../sdk/sdk.js";
+import { ClientTransport } from "../sdk/transport.js";
+import { connector } from "./connect.js";
+
+export type { ModuleSource } from "../core/compile.js";
+export * from "./exports.js";
+
+let given: Promise<WebAssembly.Module> | undefined;
+
+/**
+ * Gives the module, before the first `connect` or `start()`: compiled, as bytes, as a Response that brings it, as a URL to fetch, or
+ * a promise of one of these. Resolves when it is compiled and rejects where that fails; `connect` waits for it. After
+ * the first session the module stays; after a failure another may be given.
+ */
+export function initializeWasm(source: ModuleSource | Promise<ModuleSource>): Promise<void> {
+  const compiled = observed(Promise.resolve(source).then(checked).then(compile));
+  given = compiled;
+  return observed(compiled.then(() => {}));
+}
+
+function checked(source: ModuleSource): ModuleSource {
+  if (typeof source === "object" && source !== null) return source;
+  throw new ConfigError("module", "module must be a WebAssembly.Module, bytes, a Response or a URL");
+}
+
+function load(): Promise<WebAssembly.Module> {
+  if (given !== undefined) return given;
+  throw new ConfigError(
+    "module",
+    "landfall/slim has no module yet: call initializeWasm(module) before connect()",
+  );
+}
+
+const instances = new Instances(load, createCore);
+
+/** Opens a session with an MCP server, after {@link initializeWasm}: see {@link Connect}. */
+export const connect: Connect = connector(instances);
+
+/** A `Transport` for the Clients of the SDKs, to be started after {@link initializeWasm}: see {@link ClientTransport}. */
+export class LandfallTransport extends ClientTransport {
+  /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
+  constructor(url: string | URL, options?: TransportOptions) {
+    super({ instances, sdk: noSdk }, url, options);
+  }
+}

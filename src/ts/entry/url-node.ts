@@ -1,0 +1,26 @@
+// The entry `landfall/url` in Node, whose fetch reads no files. The only file that imports a module of Node's.
+import { readFile } from "node:fs/promises";
+import type { TransportOptions } from "../api/options.js";
+import type { Connect } from "../api/types.js";
+import { compile } from "../core/compile.js";
+import { createCore } from "../core/core.js";
+import { Instances } from "../core/instance.js";
+import { noSdk } from "../sdk/sdk.js";
+import { ClientTransport } from "../sdk/transport.js";
+import { connector } from "./connect.js";
+
+export * from "./exports.js";
+
+const load = async () => compile(await readFile(new URL("./landfall.wasm", import.meta.url)));
+const instances = new Instances(load, createCore);
+
+/** Opens a session with an MCP server: see {@link Connect}. */
+export const connect: Connect = connector(instances);
+
+/** A `Transport` for the Clients of the SDKs and of @ai-sdk/mcp: see {@link ClientTransport}. */
+export class LandfallTransport extends ClientTransport {
+  /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
+  constructor(url: string | URL, options?: TransportOptions) {
+    super({ instances, sdk: noSdk }, url, options);
+  }
+}

@@ -1,0 +1,148 @@
+import { textOf } from "../api/errors.js";
+import { ignored, macrotask } from "../base/promise.js";
+
+/** Where the bytes of one body go. Each call may end, pause or resume the pump it comes from. */
+export interface BodySink {
+  push(bytes: Uint8Array): void;
+  end(): void;
+  fail(message: string, code: string, thrown: unknown): void;
+}
+
+// A chunk is copied into the module's memory, which never shrinks: a server's 100 MB chunk goes in by pieces.
+const pieceBytes = 256 * 1024;
+
+// A body that always has more at hand is read in microtasks alone: after this long, timers and the network get a turn.
+const burstMs = 10;
+// The same in pieces, for a Worker's clock stands still meanwhile.
+const burstPieces = 1_000;
+
+/**
+ * Reads one body: one `read()` outstanding, none while paused, and never a word after {@link BodyPump.stop}, for what
+ * a reader says after our own abort (an error, or a clean end in some runtimes) tells nothing of the server.
+ */
+export class BodyPump {
+  readonly #body: ReadableStream<Uint8Array> | null;
+  readonly #sink: BodySink;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #started = false;
+  #stopped = false;
+  #paused = false;
+  #burstAt = 0;
+  #burst = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(body: ReadableStream<Uint8Array> | null, sink: BodySink) {
+    this.#body = body;
+    this.#sink = sink;
+  }
+
+  /** Starts reading, or goes on after a pause. */
+  resume(): void {
+    this.#paused = false;
+    this.#wake?.();
+    if (this.#started || this.#stopped) return;
+    this.#started = true;
+    void this.#run();
+  }
+
+  /** Holds back what is read from now on. */
+  pause(): void {
+    this.#paused = true;
+  }
+
+  /** Ends it for good: the sink hears no more, and the body is cancelled and released. */
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#wake?.();
+    // A running pump releases its reader itself: in workerd that throws while a read is pending.
+    if (this.#reader !== undefined) cancel(this.#reader);
+    else if (!this.#started) cancel(this.#body);
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#read();
+    } catch (thrown) {
+      if (this.#reader !== undefined) cancel(this.#reader);
+      this.#finish(() => this.#sink.fail(textOf(thrown), codeOf(thrown), thrown));
+    } finally {
+      const reader = this.#reader;
+      if (reader !== undefined) ignored(() => reader.releaseLock());
+    }
+  }
+
+  async #read(): Promise<void> {
+    // What a fetch of the user's gives may be no stream at all: then this throws, and the exchange fails.
+    this.#reader = this.#body?.getReader();
+    this.#burstAt = performance.now();
+    while (this.#reader !== undefined) {
+      const { done, value } = await this.#reader.read();
+      if (this.#stopped) return;
+      if (done) break;
+      if (!(await this.#deliver(bytesOf(value)))) return;
+    }
+    await this.#held();
+    this.#finish(() => this.#sink.end());
+  }
+
+  /** Hands a chunk on by pieces; false once stopped. */
+  async #deliver(chunk: Uint8Array): Promise<boolean> {
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      if (this.#paused) await this.#held();
+      if (this.#stopped) return false;
+      this.#sink.push(chunk.length <= pieceBytes ? chunk : chunk.subarray(at, at + pieceBytes));
+      await this.#breathe();
+    }
+    await this.#breathe();
+    if (this.#paused) await this.#held();
+    return !this.#stopped;
+  }
+
+  /** Lets everything else run, once in a while. */
+  async #breathe(): Promise<void> {
+    this.#burst += 1;
+    const isLong = this.#burst > burstPieces || performance.now() - this.#burstAt > burstMs;
+    if (this.#stopped || !isLong) return;
+    await macrotask();
+    this.#burst = 0;
+    this.#burstAt = performance.now();
+  }
+
+  async #held(): Promise<void> {
+    while (this.#paused && !this.#stopped) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Says the last word, unless it was stopped before. */
+  #finish(last: () => void): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    last();
+  }
+}
+
+/** Cancels a body or its reader without waiting: in some runtimes it never resolves, in others it rejects. */
+export function cancel(target: { cancel?(): Promise<void> } | null): void {
+  ignored(() => target?.cancel?.());
+}
+
+/** The structured code by which a runtime tells what became of a connection, as in `ECONNRESET`. */
+function codeOf(thrown: unknown): string {
+  try {
+    const { code, cause } = thrown as { code?: unknown; cause?: { code?: unknown } };
+    return [cause?.code, code].find((each) => typeof each === "string") ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  throw new TypeError("the body gave a chunk that is no bytes");
+}

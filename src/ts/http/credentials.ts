@@ -1,0 +1,135 @@
+import { ConfigError } from "../api/errors.js";
+import type { AuthProvider, ConnectOptions, FetchLike } from "../api/options.js";
+import { observed, within } from "../base/promise.js";
+import type { Failure } from "./exchanges.js";
+
+/** What new credentials are needed for: a 401, or a 403 whose challenge asks for more scope. */
+export type RenewalCause = "unauthorized" | "step_up";
+
+/** Where the requests of a session get their credentials. */
+export interface Credentials {
+  /** The bearer token of one request, if there is one. */
+  token(): Promise<string | undefined> | string | undefined;
+  /** Gets other credentials, by the response that refused; throws where there are none to be had. */
+  renew(refusal: Response, why: RenewalCause, fetch: FetchLike): Promise<void>;
+  /** Redeems what the user agent brought back. */
+  finish?(codeOrParams: string | URLSearchParams, iss: string | undefined, fetch: FetchLike): Promise<void>;
+  /** How often one call may ask for more scope. */
+  readonly maxStepUps: number;
+}
+
+/** Makes credentials of the option `authProvider`. Throws {@link ConfigError} for a provider that it can't use. */
+export type ReadProvider = (provider: unknown, serverUrl: URL, options: ConnectOptions) => Credentials;
+
+/** Reads the small provider; `unauthorized` makes the error of a 401 that it has no answer to. */
+export function smallProviders(unauthorized: () => Error): ReadProvider {
+  return (given, serverUrl) => {
+    const provider = checkedProvider(given);
+    return {
+      maxStepUps: 0,
+      token: () => provider.token(),
+      async renew(response, _why, fetchFn) {
+        if (provider.onUnauthorized === undefined) throw unauthorized();
+        await provider.onUnauthorized({ response, serverUrl, fetchFn });
+      },
+    };
+  };
+}
+
+/** An SDK's OAuthClientProvider, which that SDK's own `auth` has to drive. */
+export function isOAuthProvider(provider: unknown): boolean {
+  const { tokens, clientInformation } = (provider ?? {}) as Record<string, unknown>;
+  return typeof tokens === "function" && typeof clientInformation === "function";
+}
+
+function checkedProvider(provider: unknown): AuthProvider {
+  if (isOAuthProvider(provider)) {
+    throw new ConfigError(
+      "authProvider",
+      "authProvider is an OAuthClientProvider of an SDK: import LandfallTransport from landfall/v1 " +
+        "(@modelcontextprotocol/sdk) or landfall/v2 (@modelcontextprotocol/client), which drive it",
+    );
+  }
+  const { token, onUnauthorized } = (provider ?? {}) as Record<string, unknown>;
+  if (typeof token !== "function")
+    throw new ConfigError("authProvider", "authProvider must have a function token()");
+  if (onUnauthorized !== undefined && typeof onUnauthorized !== "function")
+    throw new ConfigError("authProvider", "authProvider.onUnauthorized must be a function");
+  return provider as AuthProvider;
+}
+
+interface RenewalSettings {
+  credentials: Credentials | undefined;
+  handshakeMs: number;
+  providerFetch: FetchLike;
+}
+
+/** Gets new credentials for one connection, one flight at a time. A flight that was given up has no word any more. */
+export class Renewals {
+  readonly #settings: RenewalSettings;
+  readonly #tell: (ok: boolean) => void;
+  #flight: AbortController | undefined;
+  #failure: Failure = {};
+
+  /** `tell` is told how each flight ended. */
+  constructor(settings: RenewalSettings, tell: (ok: boolean) => void) {
+    this.#settings = settings;
+    this.#tell = tell;
+  }
+
+  /** What the last flight failed with. */
+  get failure(): Failure {
+    return this.#failure;
+  }
+
+  /** Begins a flight. */
+  begin(refusal: Response, why: RenewalCause): void {
+    const { credentials, handshakeMs, providerFetch } = this.#settings;
+    this.stop();
+    this.#failure = {};
+    const flight = new AbortController();
+    this.#flight = flight;
+    const { signal } = flight;
+    // A flow that was given up sends nothing more.
+    const fetch: FetchLike = async (url, init) => {
+      signal.throwIfAborted();
+      return providerFetch(url, { ...init, signal: init?.signal ?? signal });
+    };
+    const late = () =>
+      new Error(`authProvider has no new credentials within handshakeMs (${handshakeMs} ms)`);
+    const renew = () => Promise.resolve().then(() => credentials?.renew(refusal, why, fetch));
+    within(handshakeMs, renew, late, signal).then(
+      () => this.#end(flight),
+      (thrown) => this.#end(flight, { thrown, byProvider: true }),
+    );
+  }
+
+  /** Ends the flight that is under way: nothing is told of it. */
+  stop(): void {
+    this.#flight?.abort(new DOMException("landfall ended this exchange", "AbortError"));
+    this.#flight = undefined;
+  }
+
+  #end(flight: AbortController, failure?: Failure): void {
+    if (this.#flight !== flight) return;
+    this.stop();
+    this.#failure = failure ?? {};
+    this.#tell(failure === undefined);
+  }
+}
+
+/** The user's fetch with what belongs to every request, for those that a provider makes. */
+export function fetchOfProvider(
+  fetch: FetchLike | undefined,
+  requestInit: RequestInit,
+  follow: boolean,
+): FetchLike {
+  return async (url, init = {}) => {
+    const headers = new Headers(requestInit.headers ?? undefined);
+    for (const [name, value] of new Headers(init.headers ?? undefined)) headers.set(name, value);
+    const { redirect, ...rest } = init;
+    const own = follow || redirect === undefined ? {} : { redirect };
+    const send = fetch ?? globalThis.fetch;
+    return observed(send(url, { ...requestInit, ...rest, ...own, headers }));
+  };
+}

@@ -1,0 +1,339 @@
+import { textOf } from "../api/errors.js";
+import { observed, onAbort, within } from "../base/promise.js";
+import type { Head } from "../core/protocol.js";
+import type { Settings } from "../options/settings.js";
+import { BodyPump, type BodySink, cancel } from "./body.js";
+
+/** What the exchanges tell of bodies. */
+export interface ExchangeSink {
+  /** A request of this call is handed to `fetch`. */
+  sent(call: number): void;
+  push(exchange: number, bytes: Uint8Array): void;
+  end(exchange: number): void;
+  fail(exchange: number, message: string, code: string): void;
+}
+
+/** What is known of a failure beside its event. */
+export interface Failure {
+  /** What was thrown, as it is. */
+  thrown?: unknown;
+  /** What is wrong with the headers, where they are why nothing was sent. */
+  unsendable?: string;
+  /** The provider of credentials threw it. */
+  byProvider?: boolean;
+  /** The last response of the call, where it was a refusal. */
+  refusal?: Response;
+  /** The status and the text of a refusal. */
+  status?: number;
+  body?: string;
+}
+
+/** The headers of one call. */
+export interface CallHeaders {
+  /** The caller's own; reserved names are left out. */
+  given?: HeadersInit | undefined;
+  /** `Mcp-Param-*`, above all others. */
+  params?: Readonly<Record<string, string>> | undefined;
+}
+
+interface Exchange {
+  readonly controller: AbortController;
+  readonly call: number | undefined;
+  pump?: BodyPump;
+}
+
+// Told like codes of the runtime's: no byte of the request has left, for what it needs can't be had, or did not come.
+const notSent = "LANDFALL_NOT_SENT";
+const tooLate = "LANDFALL_LATE";
+
+const mostFailures = 1_000;
+
+type FetchSettings = Pick<
+  Settings,
+  "fetch" | "requestInit" | "headers" | "handshakeMs" | "log" | "credentials" | "redirect"
+>;
+
+/**
+ * The HTTP exchanges of one handle: each with an AbortController of its own, so that they can all be ended from here,
+ * also when the core that asked for them is lost.
+ */
+export class Exchanges {
+  readonly #settings: FetchSettings;
+  readonly #sink: ExchangeSink;
+  readonly #open = new Map<number, Exchange>();
+  readonly #warned = new Set<string>();
+  readonly #failures = new Map<number, Failure>();
+  #muted = false;
+
+  constructor(settings: FetchSettings, sink: ExchangeSink) {
+    this.#settings = settings;
+    this.#sink = sink;
+  }
+
+  /**
+   * Starts a request in a microtask of its own: a `fetch` of the user's never runs inside an export. Resolves with the
+   * head; the body is read when {@link read} says so. `callHeaders` is asked in that microtask. `call` is the call that
+   * it is for, where it is for one.
+   */
+  open(
+    exchange: number,
+    url: string,
+    init: RequestInit,
+    callHeaders: () => CallHeaders | undefined,
+    call?: number,
+  ): Promise<Head> {
+    const entry: Exchange = { controller: new AbortController(), call };
+    this.#open.set(exchange, entry);
+    const { signal } = entry.controller;
+    return observed(
+      new Promise((resolve, reject) => {
+        // A lost instance must hear nothing: what it awaits would run code of it.
+        const refuse = (thrown: unknown) => {
+          if (!this.#muted) reject(thrown);
+        };
+        const stopListening = onAbort(signal, () => refuse(signal.reason));
+        Promise.resolve()
+          .then(() => this.#send(url, init, callHeaders(), signal, call))
+          .then((response) => {
+            const body = usableBody(response);
+            if (signal.aborted) {
+              cancel(body);
+              return;
+            }
+            if (call !== undefined) this.#hear(call, response);
+            entry.pump = new BodyPump(body, this.#bodySink(exchange, call));
+            resolve(this.#head(response));
+          })
+          .catch((thrown) => {
+            this.#forget(exchange, entry);
+            if (!signal.aborted) this.#note(call, thrown);
+            refuse(thrown);
+          })
+          // A runtime may keep the signal for ever: nothing of the exchange may hang on it.
+          .finally(stopListening);
+      }),
+    );
+  }
+
+  /** Reads the body of an exchange, or holds it. */
+  read(exchange: number, on: boolean): void {
+    const pump = this.#open.get(exchange)?.pump;
+    if (on) pump?.resume();
+    else pump?.pause();
+  }
+
+  /** Ends an exchange: its fetch is aborted, its body cancelled. */
+  abort(exchange: number): void {
+    const entry = this.#open.get(exchange);
+    if (entry === undefined) return;
+    this.#open.delete(exchange);
+    entry.pump?.stop();
+    // The reason may reach a proxy or a fetch of the user's, so it is the same for all.
+    entry.controller.abort(new DOMException("landfall ended this exchange", "AbortError"));
+  }
+
+  /** What `fetch`, `headers()` or the body threw in the last exchange of a call, or what refused it. */
+  failureOf(call: number): Failure {
+    return this.#failures.get(call) ?? {};
+  }
+
+  /** The same of a call that has ended now. */
+  takeFailure(call: number): Failure {
+    const failure = this.failureOf(call);
+    this.#failures.delete(call);
+    return failure;
+  }
+
+  /** Ends those of one call. */
+  abortCall(call: number): void {
+    for (const [exchange, entry] of [...this.#open]) if (entry.call === call) this.abort(exchange);
+  }
+
+  /** Ends all, at the end of a session. */
+  abortAll(): void {
+    for (const exchange of [...this.#open.keys()]) this.abort(exchange);
+  }
+
+  /** Ends all, and lets no promise given to the core settle any more. */
+  abandon(): void {
+    this.#muted = true;
+    this.abortAll();
+  }
+
+  async #send(
+    url: string,
+    init: RequestInit,
+    callHeaders: CallHeaders | undefined,
+    signal: AbortSignal,
+    call: number | undefined,
+  ): Promise<Response> {
+    const { requestInit, redirect } = this.#settings;
+    const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
+      throw thrown instanceof Unsendable ? thrown : new Unsendable(textOf(thrown), thrown);
+    });
+    signal.throwIfAborted();
+    // Read now, for it may be replaced at any time, and called bare: with a receiver it is an "Illegal invocation".
+    const send = this.#settings.fetch ?? globalThis.fetch;
+    const ours = redirect === undefined ? init : { ...init, redirect };
+    if (call !== undefined) this.#sink.sent(call);
+    const response = await send(url, { ...requestInit, ...ours, headers, signal });
+    if (typeof response?.status !== "number" || typeof response.headers?.get !== "function") {
+      throw new TypeError("the option fetch gave something that is no Response");
+    }
+    return response;
+  }
+
+  /**
+   * The core's headers above those of the call, above those of the session, above `requestInit`'s; the provider's token
+   * above any other.
+   */
+  async #headers(
+    own: HeadersInit | undefined,
+    callHeaders: CallHeaders | undefined,
+    signal: AbortSignal,
+  ): Promise<Headers> {
+    const { requestInit, headers: given, credentials } = this.#settings;
+    const usable = (headers: HeadersInit | undefined) => new Headers(headers ?? undefined);
+    const asked = typeof given === "function" ? await this.#asked("headers()", given, usable, signal) : given;
+    const merged = new Headers();
+    for (const layer of [requestInit.headers, asked, callHeaders?.given]) {
+      if (layer !== undefined && layer !== null) this.#merge(merged, new Headers(layer));
+    }
+    for (const [name, value] of Object.entries(callHeaders?.params ?? {})) merged.set(name, value);
+    if (credentials !== undefined) {
+      const bearer = (token: string | undefined) => {
+        // What fetch says of a value that it refuses shows the value.
+        if (token && !/^[\t\x20-\x7e\x80-\xff]+$/.test(token)) throw new TypeError("no header can carry it");
+        if (token) merged.set("authorization", `Bearer ${token}`);
+      };
+      await this.#asked("authProvider.token()", () => credentials.token(), bearer, signal);
+    }
+    for (const [name, value] of new Headers(own)) merged.set(name, value);
+    return merged;
+  }
+
+  /** What a function of the user's gives, put to use; where it can't be, the error says that it was asked. */
+  async #asked<T, U>(
+    name: string,
+    ask: () => T | Promise<T>,
+    use: (given: T) => U,
+    signal: AbortSignal,
+  ): Promise<U> {
+    const { handshakeMs } = this.#settings;
+    let problem = "threw";
+    let code = notSent;
+    const late = () => {
+      problem = "is late";
+      code = tooLate;
+      return new Error(`it gave nothing within handshakeMs (${handshakeMs} ms)`);
+    };
+    try {
+      const given = await within(handshakeMs, ask, late, signal);
+      problem = "gave what can't be used";
+      return use(given);
+    } catch (thrown) {
+      // What landfall says of a provider that is late is not the provider's word.
+      const byProvider = name.startsWith("authProvider") && code !== tooLate;
+      throw new Unsendable(`${name} ${problem}: ${textOf(thrown)}`, thrown, { byProvider, code });
+    }
+  }
+
+  #merge(into: Headers, layer: Headers): void {
+    for (const [name, value] of layer) {
+      if (!isReserved(name)) {
+        into.set(name, value);
+      } else if (!this.#warned.has(name)) {
+        this.#warned.add(name);
+        this.#settings.log.write("warn", `the header ${name} is landfall's own: the one given is left out`);
+      }
+    }
+  }
+
+  #bodySink(exchange: number, call: number | undefined): BodySink {
+    return {
+      push: (bytes) => this.#sink.push(exchange, bytes),
+      end: () => {
+        this.#open.delete(exchange);
+        this.#sink.end(exchange);
+      },
+      fail: (message, code, thrown) => {
+        this.#note(call, thrown);
+        this.#open.delete(exchange);
+        this.#sink.fail(exchange, message, code);
+      },
+    };
+  }
+
+  /** Keeps what the last exchange of a call ended with: the cause of its failure, should it fail. */
+  #note(call: number | undefined, thrown: unknown): void {
+    if (call === undefined) return;
+    const failure =
+      thrown instanceof Unsendable
+        ? { thrown: thrown.thrown, unsendable: thrown.message, byProvider: thrown.byProvider }
+        : { thrown };
+    this.#keep(call, failure);
+  }
+
+  /** Kept until the call ends. Those that are no caller's are taken by nobody: the oldest make room. */
+  #keep(call: number, failure: Failure): void {
+    this.#failures.delete(call);
+    this.#failures.set(call, failure);
+    const [oldest] = this.#failures.keys();
+    if (this.#failures.size > mostFailures && oldest !== undefined) this.#failures.delete(oldest);
+  }
+
+  /** A response to a call has come. A refusal is kept for the provider of credentials, and for the failure. */
+  #hear(call: number, response: Response): void {
+    if (response.status >= 400) this.#keep(call, { refusal: headOf(response) });
+    else this.#failures.delete(call);
+  }
+
+  /** A response as the core is to see it: where the user left redirects to `fetch`, none has happened. */
+  #head(response: Response): Head {
+    const { status, headers } = response;
+    const { redirect } = this.#settings;
+    if (redirect === "follow") return { status, headers };
+    if (redirect !== "manual" || !headers.has("location")) return response;
+    const withoutLocation = new Headers(headers);
+    withoutLocation.delete("location");
+    return { status, headers: withoutLocation };
+  }
+
+  #forget(exchange: number, entry: Exchange): void {
+    if (this.#open.get(exchange) === entry) this.#open.delete(exchange);
+  }
+}
+
+/** The headers can't be had, so that nothing is sent. */
+class Unsendable extends Error {
+  readonly thrown: unknown;
+  readonly byProvider: boolean;
+
+  constructor(message: string, thrown: unknown, { byProvider = false, code = notSent } = {}) {
+    super(message, { cause: { code } });
+    this.thrown = thrown;
+    this.byProvider = byProvider;
+  }
+}
+
+/** The head of a response, which outlives it: the body is the core's to read. A fetch of the user's may give anything. */
+function headOf({ status, statusText, headers }: Response): Response {
+  try {
+    return new Response(null, { status, statusText, headers });
+  } catch {
+    return new Response(null, { status: 500 });
+  }
+}
+
+/** The body of what a `fetch` of the user's gave, who may have read it already: then it would look like a clean end. */
+function usableBody(response: Response): ReadableStream<Uint8Array> | null {
+  const body = response.body ?? null;
+  if (response.bodyUsed === true || body?.locked === true) {
+    throw new TypeError("the option fetch gave a Response whose body was read already, or is locked");
+  }
+  return body;
+}
+
+function isReserved(name: string): boolean {
+  return name === "accept" || name === "content-type" || name === "last-event-id" || name.startsWith("mcp-");
+}

@@ -1,7 +1,0 @@
-// workerd compiles nothing at run time: there the module is imported.
-import { createCore } from "./core.js";
-import { Instances } from "./instance.js";
-import module from "./landfall.wasm";
-
-/** The instances of the entries in workerd. */
-export const instances = new Instances(() => module, createCore);

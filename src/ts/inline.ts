@@ -1,9 +1,0 @@
-// The module's bytes are inside the JavaScript, so that no bundler needs to know of a second file.
-import { compile } from "./compile.js";
-import { createCore } from "./core.js";
-import { decodeBase64, gunzip } from "./inflate.js";
-import { Instances } from "./instance.js";
-import inline from "./wasm-inline.js";
-
-/** The instances of the entries with the module inside. */
-export const instances = new Instances(async () => compile(await gunzip(decodeBase64(inline))), createCore);

@@ -1,0 +1,196 @@
+import { ConfigError, textOf } from "../api/errors.js";
+import type { CallInfo, CallOptions } from "../api/options.js";
+import type { CallSpec } from "../core/protocol.js";
+import type { CallHeaders } from "../http/exchanges.js";
+import {
+  group,
+  isPlain,
+  jsonObject,
+  readTimeouts,
+  type Settings,
+  usableHeaders,
+  usableOnGap,
+} from "./settings.js";
+
+const callClocks = ["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const;
+const known = ["timeouts", "idempotent", "signal", "headers"] as const;
+const ofOneStream = ["onGap", "resumptionToken", "onresumptiontoken"] as const;
+const callKeyMember = "landfall/call-key";
+
+/** A request as the core takes it, and what of its options stays with the wrapper. */
+export interface Prepared {
+  spec: CallSpec;
+  /** What the user's callbacks are told of it, once it has an id. */
+  about: Omit<CallInfo, "requestId">;
+  /** The id of a Client's message; else the core gives one. */
+  id?: string | number;
+  signals: AbortSignal[];
+  headers: CallHeaders | undefined;
+  onToken: ((token: string) => void) | undefined;
+}
+
+/** A request to prepare. */
+export interface Wanted {
+  method: string;
+  params: Record<string, unknown>;
+  /** The JSON text of `params`, where it is known. */
+  text?: string;
+  options: CallOptions | undefined;
+  /** One of several requests behind one function: it asks for no progress, and is no stream to be taken up again. */
+  isPage: boolean;
+}
+
+/** Checks a request and writes its JSON. Throws {@link ConfigError}; nothing has happened then. */
+export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Prepared {
+  const { method, isPage } = wanted;
+  const names = isPage ? known : [...known, ...ofOneStream];
+  const options = group("options", wanted.options, names) as CallOptions;
+  const { params, meta } =
+    wanted.text === undefined ? split(wanted.params) : { params: wanted.text, meta: "{}" };
+  const name = method === "tools/call" ? wanted.params.name : undefined;
+  const tool = typeof name === "string" ? { tool: name } : {};
+  const { signal, idempotent } = options;
+  if (signal !== undefined) checkSignal(signal);
+  if (idempotent !== undefined && typeof idempotent !== "boolean") {
+    throw new ConfigError("idempotent", "idempotent must be true or false");
+  }
+  const { arguments: args } = wanted.params;
+  return {
+    spec: {
+      method: checkedMethod(method),
+      params,
+      meta,
+      progress: !isPage,
+      handled: true,
+      ...tool,
+      ...(idempotent === undefined ? {} : { idempotent }),
+      ...stream(options),
+      ...clocks(options, tool.tool, settings),
+    },
+    about: { method, ...tool, ...(args === undefined ? {} : { arguments: args }) },
+    signals: signal === undefined ? [] : [signal],
+    headers: { given: callHeaders(options.headers) },
+    onToken: options.onresumptiontoken,
+  };
+}
+
+/**
+ * What the session's `replay` and `callKey` say of one call. `requestId` is asked only for what needs it. Throws
+ * {@link ConfigError}: no call was made then.
+ */
+export function decide(
+  { spec, about }: Prepared,
+  { replay, callKey }: Pick<Settings, "replay" | "callKey">,
+  requestId: () => string | number,
+): CallSpec {
+  const decided = { ...spec };
+  if (typeof replay === "function") {
+    const given = asked("replay", () => replay({ ...about, requestId: requestId() }));
+    if (typeof given !== "boolean") throw new ConfigError("replay", "replay must give true or false");
+    decided.replay = given;
+  } else if (typeof replay === "object" && about.tool !== undefined && Object.hasOwn(replay, about.tool)) {
+    decided.replay = replay[about.tool] === true;
+  }
+  if (callKey !== undefined) {
+    const key = asked("callKey", () => callKey({ ...about, requestId: requestId() }));
+    if (typeof key !== "string") throw new ConfigError("callKey", "callKey must give a string");
+    // What the caller put there himself says more.
+    decided.meta = JSON.stringify({ [callKeyMember]: key, ...JSON.parse(spec.meta) });
+  }
+  return decided;
+}
+
+function asked<T>(option: string, ask: () => T): T {
+  try {
+    return ask();
+  } catch (cause) {
+    throw new ConfigError(option, `${option} threw: ${textOf(cause)}`, { cause });
+  }
+}
+
+/** The JSON text of the params of a tool call. Throws {@link ConfigError} for what is no name or no arguments. */
+export function toolParams(name: unknown, args: object): string {
+  if (typeof name !== "string" || name === "")
+    throw new ConfigError("name", "name must be the name of a tool");
+  return `{"name":${JSON.stringify(name)},"arguments":${jsonObject("arguments", args)}}`;
+}
+
+/** The JSON text of a notification's params, empty where there are none. */
+export function notificationParams(params: Record<string, unknown> | undefined): string {
+  return params === undefined ? "" : jsonObject("params", params);
+}
+
+/** A method that may be sent: the handshake is landfall's own. */
+export function checkedMethod(method: string): string {
+  if (typeof method !== "string" || method === "") throw new ConfigError("method", "method must be a name");
+  if (method === "initialize" || method === "notifications/initialized") {
+    throw new ConfigError("method", `method ${method} is sent by landfall itself`);
+  }
+  return method;
+}
+
+/** The headers of one call: names with values, and no function, which would be asked too late. */
+function callHeaders(headers: CallOptions["headers"]): HeadersInit | undefined {
+  if (headers === undefined || isPlain(headers) || isHeaders(headers))
+    return usableHeaders("headers", headers);
+  throw new ConfigError("headers", "headers of a call must be an object of names and values");
+}
+
+/** Told by its tag, which those of other realms have, too. */
+function isHeaders(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === "[object Headers]";
+}
+
+/** Tries it out: what is no AbortSignal, or none that works, is found before there is a call. */
+function checkSignal(signal: AbortSignal): void {
+  const probe = () => {};
+  try {
+    signal.addEventListener("abort", probe);
+    signal.removeEventListener("abort", probe);
+    if (typeof signal.aborted === "boolean") return;
+  } catch (cause) {
+    throw new ConfigError("signal", `signal must be an AbortSignal: ${textOf(cause)}`, { cause });
+  }
+  throw new ConfigError("signal", "signal must be an AbortSignal");
+}
+
+/** What concerns the one stream of a call. */
+function stream({ onGap, resumptionToken, onresumptiontoken }: CallOptions) {
+  if (resumptionToken !== undefined && (typeof resumptionToken !== "string" || resumptionToken === "")) {
+    throw new ConfigError("resumptionToken", "resumptionToken must be a string that is not empty");
+  }
+  if (onresumptiontoken !== undefined && typeof onresumptiontoken !== "function") {
+    throw new ConfigError("onresumptiontoken", "onresumptiontoken must be a function");
+  }
+  return {
+    ...(onGap === undefined ? {} : { onGap: usableOnGap(onGap) }),
+    ...(resumptionToken === undefined ? {} : { resumptionToken }),
+    ...(onresumptiontoken === undefined ? {} : { tokens: true }),
+  };
+}
+
+/** The call's own clocks, and the session's `callMs` where that depends on the tool. */
+function clocks(options: CallOptions, tool: string | undefined, settings: Pick<Settings, "callMs">) {
+  const { handshakeMs, handlerMs } = options.timeouts ?? {};
+  if (handshakeMs !== undefined || handlerMs !== undefined) {
+    const name = handshakeMs === undefined ? "handlerMs" : "handshakeMs";
+    throw new ConfigError(name, `${name} is the session's: it can't be given for one call`);
+  }
+  const own = readTimeouts(options.timeouts, tool, callClocks);
+  if (own.callMs !== undefined || settings.callMs === undefined || tool === undefined) return own;
+  return { ...own, ...readTimeouts({ callMs: settings.callMs }, tool, callClocks) };
+}
+
+function split(given: Record<string, unknown>): { params: string; meta: string } {
+  if (!isPlain(given)) throw new ConfigError("params", "params must be a plain object");
+  const { _meta: meta, ...params } = given;
+  if (meta === undefined) return { params: jsonObject("params", params), meta: "{}" };
+  const text = jsonObject("params._meta", meta as object);
+  if ((meta as { progressToken?: unknown }).progressToken !== undefined) {
+    throw new ConfigError(
+      "params._meta.progressToken",
+      "params._meta.progressToken is set by landfall itself",
+    );
+  }
+  return { params: jsonObject("params", params), meta: text };
+}

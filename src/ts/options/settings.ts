@@ -1,0 +1,395 @@
+import { ConfigError, textOf } from "../api/errors.js";
+import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
+import { Log } from "../base/log.js";
+import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
+import type { CallSpec, CoreConfig } from "../core/protocol.js";
+import { type Credentials, fetchOfProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
+import { plainErrors } from "../sdk/errors.js";
+import { reconnection } from "../session/scheduler.js";
+import { type Known, readState } from "./state.js";
+import { VERSION } from "./version.js";
+
+/** The options of a session, checked for kind; the core checks the numbers. */
+export interface Settings {
+  /** The configuration of a core, made anew with a seed of its own for each. */
+  core(): CoreConfig;
+  /** `timeouts.callMs`, where it is a function of the tool's name. */
+  callMs: ((tool: string) => number) | undefined;
+  /** `timeouts.callMs` was given. */
+  hasCallMs: boolean;
+  /** The longest wait for the module, for `headers()` and for a provider of credentials. */
+  handshakeMs: number;
+  /** The longest wait for what `onEvent` gives. */
+  handlerMs: number;
+  fetch: FetchLike | undefined;
+  requestInit: RequestInit;
+  headers: ConnectOptions["headers"];
+  onRequest: ConnectOptions["onRequest"];
+  onEvent: ConnectOptions["onEvent"];
+  onUnknown: ConnectOptions["onUnknown"];
+  replay: Replay | undefined;
+  callKey: ConnectOptions["callKey"];
+  onGap: OnGap;
+  isGap: ConnectOptions["isGap"];
+  /** The session to go on with. */
+  known: Known | undefined;
+  scheduler: ConnectOptions["reconnectionScheduler"];
+  credentials: Credentials | undefined;
+  /** The fetch that a provider of credentials is given. */
+  providerFetch: FetchLike;
+  /** What `fetch` is told of redirects, where the user said so; else it is the core's business. */
+  redirect: "follow" | "error" | "manual" | undefined;
+  log: Log;
+}
+
+const clocks = [
+  "handshakeMs",
+  "connectMs",
+  "firstByteMs",
+  "idleMs",
+  "callMs",
+  "recoveryMs",
+  "deadlineMs",
+  "handlerMs",
+] as const;
+const retries = ["baseMs", "maxMs", "maxReissues"] as const;
+const bounds = ["maxConcurrent", "maxQueued", "maxEventBytes", "maxBodyBytes", "maxIdBytes"] as const;
+const pending = ["events", "bytes"] as const;
+const replays = ["hints", "caller", "never"] as const;
+/** Options of a session, whoever does its handshake. */
+export const sharedOptions = [
+  "timeouts",
+  "retry",
+  "replay",
+  "callKey",
+  "onGap",
+  "isGap",
+  "onSessionLost",
+  "era",
+  "protocolVersions",
+  "limits",
+  "fetch",
+  "requestInit",
+  "headers",
+  "terminateSessionOnClose",
+  "diagnostics",
+  "logger",
+  "listen",
+  "authProvider",
+  "redirectPolicy",
+  "reconnectionOptions",
+  "reconnectionScheduler",
+  "onInsufficientScope",
+  "maxStepUpRetries",
+  "skipIssuerMetadataValidation",
+] as const;
+const known = [
+  ...sharedOptions,
+  "clientInfo",
+  "capabilities",
+  "onRequest",
+  "onEvent",
+  "onUnknown",
+  "state",
+] as const;
+
+/**
+ * Reads the address and the options of a session. Throws {@link ConfigError} for what can't be honoured. `readProvider`
+ * may know more kinds of provider than the small one.
+ */
+export function readSettings(
+  url: string | URL,
+  given: ConnectOptions = {},
+  readProvider: ReadProvider = smallProviders(() => plainErrors.unauthorized()),
+): Settings {
+  const options = group("options", given, known) as ConnectOptions;
+  const { handlerMs = 30_000, ...counted } = numbers(options);
+  const { url: address } = endpoint(url);
+  const { authProvider } = options;
+  const credentials =
+    authProvider === undefined ? undefined : readProvider(authProvider, new URL(address), options);
+  // The core has no part in handlerMs: it can't tell a handler from a loop, whose time is not limited.
+  const core = {
+    ...{ url: address, ...reconnection(options), ...identity(options), ...counted, ...choices(options) },
+    ...(credentials === undefined ? {} : { auth: true, maxStepUps: credentials.maxStepUps }),
+  };
+  const callMs = options.timeouts?.callMs;
+  return {
+    core: () => ({
+      ...concurrency(core.url),
+      ...core,
+      seed: randomSeed(),
+      browser: isBrowser(),
+      crossOrigin: isCrossOrigin(core.url),
+    }),
+    callMs: typeof callMs === "function" ? callMs : undefined,
+    hasCallMs: callMs !== undefined,
+    handshakeMs: core.handshakeMs ?? Math.min(30_000, core.deadlineMs ?? 30_000),
+    handlerMs,
+    fetch: usableFetch(options.fetch),
+    requestInit: usableInit(options.requestInit),
+    headers: usableHeaders("headers", options.headers),
+    onRequest: callable("onRequest", options.onRequest),
+    onEvent: callable("onEvent", options.onEvent),
+    onUnknown: callable("onUnknown", options.onUnknown),
+    replay: usableReplay(options.replay),
+    callKey: callable("callKey", options.callKey),
+    onGap: core.onGap ?? "continue",
+    isGap: callable("isGap", options.isGap),
+    known: options.state === undefined ? undefined : readState(options.state, address),
+    scheduler: callable("reconnectionScheduler", options.reconnectionScheduler),
+    credentials,
+    providerFetch: fetchOfProvider(
+      options.fetch,
+      options.requestInit ?? {},
+      options.redirectPolicy === "follow",
+    ),
+    redirect: redirects(options),
+    log: new Log(object("logger", options.logger)),
+  };
+}
+
+/** Clocks as numbers: `callMs` is asked for the tool. `allowed` are those that make sense here. */
+export function readTimeouts(
+  timeouts: Timeouts | undefined,
+  tool: string | undefined,
+  allowed: readonly (typeof clocks)[number][] = clocks,
+): { [clock in (typeof clocks)[number]]?: number } {
+  const given = group("timeouts", timeouts, allowed) as Timeouts;
+  const { callMs, ...rest } = given;
+  const asked = typeof callMs === "function" ? (tool === undefined ? undefined : callMs(tool)) : callMs;
+  return numeric("", asked === undefined ? rest : { ...rest, callMs: asked });
+}
+
+/**
+ * `connectMs` in force for a call, in milliseconds, from the session's clocks and those of the call: where none is set it
+ * follows those that are, as in the core.
+ */
+export function connectMsOf(session: Partial<CoreConfig>, call: Partial<CallSpec>): number {
+  const set = { ...session, ...call };
+  const { recoveryMs = 120_000, deadlineMs = 240_000 } = set;
+  const callMs = set.callMs ?? Math.min(120_000, recoveryMs, deadlineMs / 2);
+  const idleMs = set.idleMs ?? Math.min(45_000, (callMs * 2) / 3);
+  return set.connectMs ?? Math.min(5_000, idleMs / 4);
+}
+
+/** What to do about a gap. */
+export function usableOnGap(value: unknown): OnGap {
+  return oneOf("onGap", value, ["continue", "reissue", "fail"]);
+}
+
+/** JSON text of an object. Throws {@link ConfigError} for what JSON can't carry. */
+export function jsonObject(option: string, value: object): string {
+  if (!isPlain(value)) throw new ConfigError(option, `${option} must be a plain object`);
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (thrown) {
+    throw new ConfigError(option, `${option} can't be written as JSON: ${textOf(thrown)}`, { cause: thrown });
+  }
+  if (text === undefined || !text.startsWith("{"))
+    throw new ConfigError(option, `${option} is no object in JSON`);
+  return text;
+}
+
+/** Whether its own members are all there is to it: no array, Map, Date or other built-in. */
+export function isPlain(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === "[object Object]";
+}
+
+/** An object with no other members than `names`; members that are `undefined` are left out. */
+export function group(option: string, value: unknown, names: readonly string[]): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(plain(option, value) ?? {})) {
+    if (member === undefined) continue;
+    if (!names.includes(name)) {
+      const path = option === "options" ? name : `${option}.${name}`;
+      throw new ConfigError(path, `${path} is not an option that this version of landfall honours here`);
+    }
+    members[name] = member;
+  }
+  return members;
+}
+
+/** Headers, or a function that will give them. */
+export function usableHeaders<T>(option: string, headers: T): T {
+  if (headers === undefined || typeof headers === "function") return headers;
+  try {
+    new Headers(headers as HeadersInit);
+  } catch (thrown) {
+    throw new ConfigError(option, `${option} can't be used: ${textOf(thrown)}`, { cause: thrown });
+  }
+  return headers;
+}
+
+function endpoint(url: string | URL): { url: string } {
+  let parsed: URL;
+  try {
+    parsed = new URL(url, baseUrl());
+  } catch (thrown) {
+    throw new ConfigError("url", "url is not an absolute URL", { cause: thrown });
+  }
+  if (parsed.protocol !== "https:" && parsed.protocol !== "http:") {
+    throw new ConfigError("url", `url must be http: or https:, and is ${parsed.protocol}`);
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new ConfigError(
+      "url",
+      "url carries a user name or a password, which no fetch accepts: use headers",
+    );
+  }
+  parsed.hash = "";
+  return { url: parsed.href };
+}
+
+function identity(options: ConnectOptions): { clientInfo: string; capabilities: string } {
+  const info = options.clientInfo ?? { name: "landfall", version: VERSION };
+  if (typeof info?.name !== "string" || typeof info.version !== "string") {
+    throw new ConfigError("clientInfo", "clientInfo needs a name and a version, both strings");
+  }
+  return {
+    clientInfo: jsonObject("clientInfo", info),
+    capabilities: jsonObject("capabilities", options.capabilities ?? {}),
+  };
+}
+
+function numbers(options: ConnectOptions) {
+  const { maxPending, ...rest } = group("limits", options.limits, [...bounds, "maxPending"]);
+  const { events, bytes } = numeric("limits.maxPending.", group("limits.maxPending", maxPending, pending));
+  const limits = numeric("limits.", rest);
+  const retry = numeric("retry.", group("retry", options.retry, retries));
+  const timeouts = readTimeouts(options.timeouts, undefined);
+  const { handlerMs } = timeouts;
+  if (handlerMs !== undefined && !(handlerMs > 0 && handlerMs < Number.POSITIVE_INFINITY)) {
+    throw new ConfigError("handlerMs", `handlerMs must be a finite number above 0, not ${handlerMs}`);
+  }
+  return {
+    ...timeouts,
+    ...retry,
+    ...limits,
+    ...(events === undefined ? {} : { maxPendingEvents: whole("limits.maxPending.events", events) }),
+    ...(bytes === undefined ? {} : { maxPendingBytes: whole("limits.maxPending.bytes", bytes) }),
+  };
+}
+
+function whole(option: string, value: number): number {
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new ConfigError(option, `${option} must be a whole number of at least 1, not ${value}`);
+}
+
+function concurrency(url: string): { maxConcurrent?: number; untilHeaders?: boolean } {
+  // Of six requests that wait for headers at once, workerd lets the seventh wait; bodies are not counted.
+  if (isWorkerd()) return { maxConcurrent: 5, untilHeaders: true };
+  const maxConcurrent = mostConcurrent(url);
+  return maxConcurrent === undefined ? {} : { maxConcurrent };
+}
+
+function choices(options: ConnectOptions) {
+  const { protocolVersions } = options;
+  if (protocolVersions !== undefined) {
+    const strings =
+      Array.isArray(protocolVersions) && protocolVersions.every((each) => typeof each === "string");
+    if (!strings || protocolVersions.length === 0) {
+      throw new ConfigError(
+        "protocolVersions",
+        "protocolVersions must be a list of strings with one at least",
+      );
+    }
+  }
+  const terminate = options.terminateSessionOnClose ?? options.state === undefined;
+  if (typeof terminate !== "boolean") {
+    throw new ConfigError("terminateSessionOnClose", "terminateSessionOnClose must be true or false");
+  }
+  const { replay, onGap, onSessionLost } = options;
+  return {
+    ...(typeof replay === "string" ? { replay: oneOf("replay", replay, replays) } : {}),
+    ...(onGap === undefined ? {} : { onGap: usableOnGap(onGap) }),
+    ...(onSessionLost === undefined
+      ? {}
+      : { onSessionLost: oneOf("onSessionLost", onSessionLost, ["replace", "fail"]) }),
+    era: oneOf("era", options.era ?? "auto", ["auto", "legacy", "resumable"]),
+    full: oneOf("diagnostics", options.diagnostics ?? "redacted", ["redacted", "full"]) === "full",
+    terminate,
+    ...(listens(options) ? { listen: true } : {}),
+    ...(protocolVersions === undefined ? {} : { protocolVersions: [...protocolVersions] }),
+  };
+}
+
+/** Whether to open the stream for what belongs to no call: only where somebody would hear it. */
+function listens({ listen = "auto", onEvent, onRequest }: ConnectOptions): boolean {
+  const wish = typeof listen === "boolean" ? listen : oneOf("listen", listen, ["auto"]);
+  return wish === "auto" ? onEvent !== undefined || onRequest !== undefined : wish;
+}
+
+function redirects({ redirectPolicy, requestInit }: ConnectOptions): Settings["redirect"] {
+  const { redirect } = requestInit ?? {};
+  if (redirect === "error" || redirect === "manual") return redirect;
+  return redirectPolicy === "follow" ? "follow" : undefined;
+}
+
+function oneOf<const T extends string>(option: string, value: unknown, values: readonly T[]): T {
+  const found = values.find((each) => each === value);
+  if (found !== undefined) return found;
+  const later = option === "era" && (value === "modern" || value === "sse");
+  const why = later ? "comes with a later version" : `must be one of ${values.join(", ")}`;
+  throw new ConfigError(option, `${option}: ${later ? `"${value}" ` : ""}${why}`);
+}
+
+function numeric<K extends string>(
+  prefix: string,
+  values: { [key in K]?: unknown },
+): { [key in K]?: number } {
+  for (const [name, value] of Object.entries(values)) {
+    if (Number.isFinite(value)) continue;
+    const option = prefix + name;
+    const kind = typeof value === "object" ? "an object" : `a ${typeof value}`;
+    const given = typeof value === "number" ? String(value) : kind;
+    throw new ConfigError(option, `${option} must be a finite number, not ${given}`);
+  }
+  return values as { [key in K]?: number };
+}
+
+function plain<T>(option: string, value: T): T {
+  if (value === undefined || isPlain(value)) return value;
+  throw new ConfigError(option, `${option} must be a plain object`);
+}
+
+function object<T>(option: string, value: T): T {
+  if (value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value)))
+    return value;
+  throw new ConfigError(option, `${option} must be an object`);
+}
+
+function usableReplay(given: Replay | undefined): Replay | undefined {
+  if (given === undefined || typeof given === "string" || typeof given === "function") return given;
+  for (const [tool, value] of Object.entries(plain("replay", given))) {
+    if (typeof value === "boolean") continue;
+    throw new ConfigError(`replay.${tool}`, `replay.${tool} must be true or false`);
+  }
+  return { ...given };
+}
+
+function callable<T>(option: string, value: T): T {
+  if (value === undefined || typeof value === "function") return value;
+  throw new ConfigError(option, `${option} must be a function`);
+}
+
+function usableFetch(given: FetchLike | undefined): FetchLike | undefined {
+  if (callable("fetch", given) === undefined && typeof globalThis.fetch !== "function") {
+    throw new ConfigError("fetch", "this runtime has no fetch of its own: the option fetch is needed");
+  }
+  return given;
+}
+
+function usableInit(given: RequestInit | undefined): RequestInit {
+  const init = { ...plain("requestInit", given) };
+  for (const name of ["method", "body", "signal"] as const) {
+    if (init[name] === undefined || init[name] === null) continue;
+    throw new ConfigError(
+      `requestInit.${name}`,
+      `requestInit.${name} can't be given: landfall sets it per request`,
+    );
+  }
+  usableHeaders("requestInit.headers", init.headers);
+  return init;
+}

@@ -1,0 +1,59 @@
+import { ConfigError } from "../api/errors.js";
+import type { Json, State } from "../api/options.js";
+import type { CoreConfig } from "../core/protocol.js";
+
+/** What is needed to go on with a session on another instance. */
+export type Known = Pick<CoreConfig, "sessionId" | "protocolVersion" | "greeting" | "hello">;
+
+const shapes = {
+  sessionId: (text: string) => /^[\x21-\x7e]{1,1024}$/.test(text),
+  protocolVersion: (text: string) => /^\d{4}-\d\d-\d\d$/.test(text),
+  greeting: isObjectText,
+  hello: isObjectText,
+} as const;
+const names = ["sessionId", "protocolVersion", "greeting", "hello"] as const;
+
+/** A session as plain data: what {@link readState} takes. */
+export function stateOf(
+  url: string,
+  known: Known | undefined,
+  capabilities: Record<string, unknown> | undefined,
+): State {
+  const state: State = { version: 1, endpoint: endpointOf(url) };
+  for (const name of names) if (known?.[name] !== undefined) state[name] = known[name];
+  if (capabilities !== undefined) state.capabilities = capabilities as Json;
+  return state;
+}
+
+/** The session that a state tells of. Throws {@link ConfigError} for one of another endpoint, and for what is none. */
+export function readState(state: State, url: string): Known {
+  const refuse = (why: string) => {
+    throw new ConfigError("state", `state ${why}`);
+  };
+  if (typeof state !== "object" || state === null || state.version !== 1) refuse("is none of version 1");
+  if (state.endpoint !== endpointOf(url)) refuse(`belongs to another endpoint than ${endpointOf(url)}`);
+  const known: Known = {};
+  for (const name of names) {
+    const value = state[name];
+    if (value === undefined) continue;
+    if (typeof value !== "string" || !shapes[name](value)) refuse(`has a ${name} that can't be used`);
+    else known[name] = value;
+  }
+  if (known.protocolVersion === undefined) refuse("was exported before the session stood");
+  return known;
+}
+
+/** Without the query, which may hold what is nobody's business. */
+function endpointOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+function isObjectText(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,156 @@
+// How the SDKs' own errors are told: by marks on an error, so that none of them has to be imported.
+
+import { ToolCallFailedError } from "../api/errors.js";
+import type { ToolCallFailed } from "../api/types.js";
+import type { Credentials } from "../http/credentials.js";
+import type { Failure } from "../http/exchanges.js";
+
+/** What an HTTP error of an SDK tells of a refusal. */
+export interface Refusal {
+  status: number;
+  statusText: string;
+  text?: string;
+}
+
+/** What was refused: a message, the resume of a stream, the end of a session, credentials. */
+export type Refused = "message" | "stream" | "termination" | "credentials" | "scope";
+
+/** The errors that a Client and its user expect of a transport. */
+export interface SdkErrors {
+  /** An HTTP refusal in the handshake, or of what is no call. */
+  http(refused: Refused, message: string, refusal: Refusal, options: ErrorOptions): Error;
+  /** A 2xx answer in the handshake that is none. */
+  unexpected(message: string, options: ErrorOptions): Error;
+  /** A call failed; with the refusal that did it. */
+  failed(event: ToolCallFailed, refusal: Refusal | undefined, options: ErrorOptions): Error;
+  /** There are no credentials that the server takes. */
+  unauthorized(message?: string): Error;
+  /** A 403 that asks for more scope, where it is one and the SDK has an error for it. */
+  insufficientScope?(refusal: Response): Error | undefined;
+}
+
+// What `MCPClientError.isInstance` of @ai-sdk/mcp looks at.
+const aiMark = Symbol.for("vercel.ai.error.AI_MCPClientError");
+
+/** Marks an error as one of these classes of the SDKs. */
+export function brand<T extends Error>(error: T, ...names: string[]): T {
+  const brands = new Set(names.map((name) => `mcp.${name}`));
+  return hide(error, Symbol.for("mcp.sdk.errorBrands"), brands);
+}
+
+/** Marks an error as an outcome of authorization, which version negotiation passes on as it is. */
+export function escaped<T>(error: T): T {
+  if (typeof error === "object" && error !== null) hide(error, Symbol.for("mcp.authSeamEscape"), true);
+  return error;
+}
+
+/** Gives an error what the HTTP errors of the SDKs have. Never `statusCode`: some clients call again at the sight of it. */
+export function describeRefusal<T extends Error>(error: T, { status, statusText, text }: Refusal): T {
+  hide(error, aiMark, true);
+  const data = { status, statusText, ...(text === undefined ? {} : { text }) };
+  return Object.assign(brand(error, "SdkError", "SdkHttpError"), { status, statusText, data });
+}
+
+/** A failed call, with the marks of an HTTP error where it was refused. */
+export function failedCall(
+  event: ToolCallFailed,
+  refusal: Refusal | undefined,
+  options: ErrorOptions,
+): Error {
+  return markRefused(new ToolCallFailedError(event, options), event, refusal);
+}
+
+/** Marks the error of a failed call by its refusal; `code` is there only where the server did not execute it. */
+export function markRefused<T extends Error>(error: T, event: ToolCallFailed, refusal?: Refusal): T {
+  if (refusal === undefined) return error;
+  const code = event.outcome === "rejected" ? { code: refusal.status } : {};
+  return Object.assign(describeRefusal(error, refusal), code);
+}
+
+/** The errors where no SDK is at hand. */
+export const plainErrors: SdkErrors = {
+  http(_refused, message, refusal, options) {
+    const error = new Error(message, options);
+    return Object.assign(describeRefusal(error, refusal), { code: refusal.status });
+  },
+  unexpected(message, options) {
+    const error = brand(new Error(message, options), "SdkError");
+    hide(error, aiMark, true);
+    return Object.assign(error, { code: "CLIENT_HTTP_UNEXPECTED_CONTENT" });
+  },
+  failed: failedCall,
+  unauthorized(message = "Unauthorized") {
+    return hide(brand(new Error(message), "UnauthorizedError"), "name", "UnauthorizedError");
+  },
+};
+
+/** What a failure is told by. */
+export interface Failing {
+  event: ToolCallFailed;
+  failure: Failure;
+  /** A message of the handshake, whose rejections an SDK judges. */
+  isHandshake: boolean;
+  credentials: Credentials | undefined;
+}
+
+/** What `send()` rejects with. */
+export function rejection(errors: SdkErrors, failing: Failing): unknown {
+  const { event, failure, isHandshake, credentials } = failing;
+  const { thrown } = failure;
+  const options = thrown === undefined ? {} : { cause: thrown };
+  // The user's own error, or the SDK's: his `instanceof` knows it.
+  if (failure.byProvider === true && thrown instanceof Error) return escaped(thrown);
+  const refusal = refusalOf(event, failure);
+  if (event.reason === "forbidden" && failure.refusal !== undefined) {
+    const insufficient = errors.insufficientScope?.(failure.refusal);
+    if (insufficient !== undefined) return escaped(insufficient);
+  }
+  if (event.reason === "unauthorized" && credentials !== undefined) {
+    const error = errors.unauthorized("Server returned 401 after re-authentication");
+    return escaped(refusal === undefined ? error : markUnauthorized(error, refusal));
+  }
+  // Without its mark @ai-sdk/mcp 2 wraps an error in another; in the handshake it would mean a legacy server.
+  if (!isHandshake) return hide(errors.failed(event, refusal, options), aiMark, true);
+  const because = { cause: errors.failed(event, refusal, options) };
+  if (refusal !== undefined) {
+    const text = refusal.text === undefined ? event.message : shortened(refusal.text);
+    const error = errors.http("message", `Error POSTing to endpoint: ${text}`, refusal, because);
+    return hide(error, aiMark, true);
+  }
+  if (event.reason === "network_error" && thrown instanceof Error) return thrown;
+  if (event.reason === "unexpected_content") return errors.unexpected(event.message, because);
+  // This is what the SDKs' own transports throw for a body that is no JSON.
+  if (event.reason === "malformed_response") return new SyntaxError(event.message, because);
+  return because.cause;
+}
+
+function markUnauthorized(error: Error, refusal: Refusal): Error {
+  const { status } = refusal;
+  const marked = Object.assign(describeRefusal(error, refusal), { code: status });
+  return brand(marked, "UnauthorizedError", "SdkError", "SdkHttpError");
+}
+
+const refusals = new Set(["http_error", "unauthorized", "forbidden", "redirected", "session_lost"]);
+
+/** The refusal that a failure tells of, if one does. */
+export function refusalOf(event: ToolCallFailed, failure: Failure): Refusal | undefined {
+  const status = failure.status ?? failure.refusal?.status;
+  if (status === undefined || status < 300 || !refusals.has(event.reason)) return undefined;
+  const { statusText = "" } = failure.refusal ?? {};
+  return { status, statusText, ...(failure.body === undefined ? {} : { text: failure.body }) };
+}
+
+/** Text of a server's, as far as it may stand in a message. */
+export function shortened(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").slice(0, 200);
+}
+
+function hide<T extends object>(target: T, key: PropertyKey, value: unknown): T {
+  try {
+    Object.defineProperty(target, key, { value, configurable: true, writable: true });
+  } catch {
+    // Frozen: it says more as it is than a copy would.
+  }
+  return target;
+}

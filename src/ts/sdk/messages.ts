@@ -1,0 +1,137 @@
+// A Client's messages as the core takes them.
+
+import { ConfigError, textOf } from "../api/errors.js";
+import type { SendOptions } from "../api/options.js";
+import type { CallHeaders } from "../http/exchanges.js";
+import type { Prepared } from "../options/call-spec.js";
+import { readTimeouts, type Settings } from "../options/settings.js";
+import { mcpName, type ToolHeaders, versionMember } from "../session/tool-headers.js";
+
+/** A JSON-RPC message of a Client's, as far as it is looked at. */
+export interface ClientMessage {
+  id?: string | number;
+  method?: string;
+  params?: Record<string, unknown>;
+  result?: unknown;
+  error?: unknown;
+}
+
+/** Whether an SDK judges how this message is refused. */
+export function isHandshake(method: string): boolean {
+  return method === "initialize" || method === "server/discover" || method === "notifications/initialized";
+}
+
+/** A Client's request. Throws {@link ConfigError} for what JSON can't carry. */
+export function carriedRequest(
+  message: ClientMessage & { id: string | number; method: string },
+  options: SendOptions,
+  settings: Settings,
+  tools: ToolHeaders,
+): Prepared & { token: unknown } {
+  const { id, method, params = {} } = message;
+  const { _meta: given, ...rest } = params;
+  const meta = (given ?? {}) as Record<string, unknown>;
+  const name = method === "tools/call" ? rest.name : undefined;
+  const tool = typeof name === "string" ? { tool: name } : {};
+  const { progressToken: token, [versionMember]: version } = meta;
+  const isTimed = "resumptionToken" in options;
+  return {
+    id,
+    token,
+    spec: {
+      method,
+      params: message.params === undefined ? "" : json("params", rest),
+      meta: json("params._meta", meta),
+      id: json("id", id),
+      handled: true,
+      progress: token === undefined && wantsProgress(method, isTimed, settings),
+      ...tool,
+      ...(token === undefined ? {} : { token: json("params._meta.progressToken", token) }),
+      ...(isTimed ? { timed: true } : {}),
+      ...(typeof version === "string" ? modern(version, method, rest) : {}),
+      ...stream(options),
+      ...toolClock(tool.tool, settings),
+    },
+    about: { method, ...tool, ...(rest.arguments === undefined ? {} : { arguments: rest.arguments }) },
+    signals: signalsOf(options),
+    headers: callHeaders(options, typeof version === "string" && name !== undefined ? tools.of(rest) : {}),
+    onToken: options.onresumptiontoken,
+  };
+}
+
+/** The stream to resume by hand; whatever response comes on it ends it. */
+export function resumption(lastEventId: string, onToken?: (token: string) => void): Prepared {
+  const options = { resumptionToken: lastEventId, ...(onToken && { onresumptiontoken: onToken }) };
+  return {
+    spec: { method: "resume", params: "{}", meta: "{}", progress: false, handled: true, ...stream(options) },
+    about: { method: "resume" },
+    signals: [],
+    headers: undefined,
+    onToken,
+  };
+}
+
+/** The text of what the Client says to the server, where it is no request; empty where there is nothing to say. */
+export function paramsText(params: Record<string, unknown> | undefined): string {
+  return params === undefined ? "" : json("params", params);
+}
+
+/** The Client's answer to a request of the server's, under the id as the server wrote it. */
+export function answerText({ id: _id, ...answer }: ClientMessage, rawId: string): string {
+  const { jsonrpc: _version, ...rest } = answer as { jsonrpc?: unknown };
+  const text = json("message", rest);
+  return `{"jsonrpc":"2.0","id":${rawId}${text === "{}" ? "}" : `,${text.slice(1)}`}`;
+}
+
+/** The signals by which the caller may end what he sent. */
+export function signalsOf({ requestSignal, signal }: SendOptions): AbortSignal[] {
+  return [requestSignal, signal].filter((each) => each !== undefined && each !== null);
+}
+
+/** Progress tells that a call lives; without a token of the Client's the wrapper keeps it to itself. */
+function wantsProgress(method: string, isTimed: boolean, { hasCallMs, callMs }: Settings): boolean {
+  if (isHandshake(method)) return false;
+  const isTool = method === "tools/call";
+  // Where the Client has no timer, `callMs` is in force by default.
+  return hasCallMs ? isTool || callMs === undefined : isTool && !isTimed;
+}
+
+function modern(version: string, method: string, params: Record<string, unknown>) {
+  const name = mcpName(method, params);
+  return { version, ...(name === undefined ? {} : { name }) };
+}
+
+function stream({ resumptionToken, onresumptiontoken }: SendOptions) {
+  return {
+    ...(resumptionToken ? { resumptionToken: String(resumptionToken) } : {}),
+    ...(typeof onresumptiontoken === "function" ? { tokens: true } : {}),
+  };
+}
+
+function toolClock(tool: string | undefined, { callMs }: Settings) {
+  return callMs === undefined || tool === undefined ? {} : readTimeouts({ callMs }, tool, ["callMs"]);
+}
+
+// The connection's own, whatever the Client passes; `mcp-*` and others are left out later, with a warning.
+const owned = new Set(["authorization", "dpop"]);
+
+/** `Mcp-Param-*` as the Client gives them, else as landfall knows them. */
+function callHeaders({ headers = {} }: SendOptions, known: Record<string, string>): CallHeaders {
+  const entries = Object.entries(headers).filter(([name]) => !owned.has(name.toLowerCase()));
+  const isParam = ([name]: [string, string]) => name.toLowerCase().startsWith("mcp-param-");
+  const params = entries.filter(isParam);
+  return {
+    given: entries.filter((entry) => !isParam(entry)),
+    params: params.length > 0 ? Object.fromEntries(params) : known,
+  };
+}
+
+function json(what: string, value: unknown): string {
+  try {
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return text;
+  } catch (thrown) {
+    throw new ConfigError(what, `${what} can't be written as JSON: ${textOf(thrown)}`, { cause: thrown });
+  }
+  throw new ConfigError(what, `${what} is nothing that JSON can carry`);
+}

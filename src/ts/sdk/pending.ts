@@ -1,0 +1,155 @@
+import type { CallEvent, ToolCallFailed } from "../api/types.js";
+import { observed } from "../base/promise.js";
+import type { Receipt } from "../call/ack.js";
+import type { CallSink, ResultEvent } from "../call/record.js";
+import type { Failure } from "../http/exchanges.js";
+
+/** What the messages of a Client's have in common. */
+export interface Client {
+  /** Hands a message over; false where its handler threw. */
+  deliver(message: object): boolean;
+  /** Whether it is a progress token that a call of the Client's waits for. */
+  hasToken(token: unknown): boolean;
+  /** What `send()` rejects with; the Client has been told of it. */
+  rejection(event: ToolCallFailed, failure: Failure): unknown;
+}
+
+/** The outcome of one message of a Client's, as the promise of its `send()`. */
+abstract class Sent implements CallSink {
+  /** Settles with the outcome. */
+  readonly done: Promise<void>;
+  protected readonly client: Client;
+  protected resolve!: () => void;
+  protected reject!: (error: unknown) => void;
+
+  constructor(client: Client) {
+    this.client = client;
+    this.done = observed(
+      new Promise<void>((resolve, reject) => {
+        this.resolve = resolve;
+        this.reject = reject;
+      }),
+    );
+  }
+
+  /** The message of an event is handled when the Client's handler returned. */
+  event(_event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (message !== undefined && !this.client.deliver(message)) receipt?.done(false);
+  }
+
+  answered(_event: ResultEvent, message?: object): void {
+    if (message !== undefined) this.client.deliver(message);
+    this.resolve();
+  }
+
+  accepted(): void {
+    this.resolve();
+  }
+
+  failed(event: ToolCallFailed, failure: Failure): void {
+    try {
+      this.reject(this.client.rejection(event, failure));
+    } catch (thrown) {
+      this.reject(thrown);
+    }
+  }
+}
+
+/** A notification, or the end of the session. */
+export class SentMessage extends Sent {}
+
+/** What a carried request was sent with. */
+export interface CarriedRequest {
+  id: string | number;
+  /** The progress is landfall's own, and kept from the Client. */
+  ownProgress: boolean;
+  /** Looks at the response before the Client does; gives what he is to have, or throws what `send()` is to reject with. */
+  response(message: object, httpStatus: number | undefined): object;
+  /** The stream of the request is gone for good, and not by the caller's wish. */
+  onStreamEnd: (() => void) | undefined;
+  /** It has its outcome. */
+  onEnd(): void;
+}
+
+/** A request: `send()` stays pending until the Client has the response, or there will be none. */
+export class SentRequest extends Sent {
+  readonly #request: CarriedRequest;
+
+  constructor(client: Client, request: CarriedRequest) {
+    super(client);
+    this.#request = request;
+  }
+
+  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (message !== undefined && this.#isOwnProgress(message)) return;
+    super.event(event, receipt, message);
+  }
+
+  override answered(event: ResultEvent, message?: object, httpStatus?: number): void {
+    const { id, response, onStreamEnd, onEnd } = this.#request;
+    onEnd();
+    // The SDKs handle a notification in a microtask, and forget the handler of a call's progress with its response.
+    queueMicrotask(() => {
+      try {
+        // A re-issue went under an id of landfall's.
+        super.answered(event, response({ ...message, id }, httpStatus));
+      } catch (error) {
+        this.reject(error);
+      }
+      onStreamEnd?.();
+    });
+  }
+
+  override failed(event: ToolCallFailed, failure: Failure): void {
+    const { onStreamEnd, onEnd } = this.#request;
+    onEnd();
+    if (event.reason !== "cancelled" && event.reason !== "closed") onStreamEnd?.();
+    super.failed(event, failure);
+  }
+
+  #isOwnProgress(message: object): boolean {
+    const { method, params } = message as { method?: string; params?: { progressToken?: unknown } };
+    if (!this.#request.ownProgress || method !== "notifications/progress") return false;
+    return !this.client.hasToken(params?.progressToken);
+  }
+}
+
+const subscriptionMember = "io.modelcontextprotocol/subscriptionId";
+
+/**
+ * A subscription. Its messages name the request that it was made by: when that was sent again, under an id of landfall's,
+ * the Client knows the first one still, and was told already that it is subscribed.
+ */
+export class SentSubscription extends SentRequest {
+  readonly #id: string | number;
+  readonly #wireIds = new Set<unknown>();
+  #isAcknowledged = false;
+
+  constructor(client: Client, request: CarriedRequest) {
+    super(client, request);
+    this.#id = request.id;
+  }
+
+  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (event.type === "reissued") this.#wireIds.add(event.wireId);
+    const { method, params } = (message ?? {}) as { method?: string; params?: { _meta?: object } };
+    if (method === "notifications/subscriptions/acknowledged") {
+      if (this.#isAcknowledged) return;
+      this.#isAcknowledged = true;
+    }
+    const meta = params?._meta as Record<string, unknown> | undefined;
+    const isLater = meta !== undefined && this.#wireIds.has(meta[subscriptionMember]);
+    const named = isLater
+      ? { ...message, params: { ...params, _meta: { ...meta, [subscriptionMember]: this.#id } } }
+      : message;
+    super.event(event, receipt, named);
+  }
+}
+
+/** A stream that is resumed by hand: `done` is settled as soon as it is open; a later failure is only told. */
+export class ResumedStream extends Sent {
+  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+    if (event.type === "open" && event.status < 300) this.resolve();
+    super.event(event, receipt, message);
+  }
+}

@@ -1,0 +1,30 @@
+import type { Timeouts } from "../api/options.js";
+import { longestWait } from "../base/promise.js";
+import { connectMsOf } from "../options/settings.js";
+
+// In a Client with a timer of its own a call has an hour, unless it is said otherwise.
+const hourMs = 3_600_000;
+// The second deadline, and time for its error to arrive.
+const slackMs = 1_000;
+
+/** Options of a Client's request. */
+export interface SdkRequestOptions {
+  timeout: number;
+  maxTotalTimeout: number;
+  resetTimeoutOnProgress: true;
+  onprogress: (progress: unknown) => void;
+}
+
+/**
+ * Options for a Client's request that let landfall's clocks come first: a call then fails with landfall's reason instead
+ * of the Client's "Request timed out". Give it the `timeouts` of the transport.
+ */
+export function sdkRequestOptions(timeouts: Timeouts = {}): SdkRequestOptions {
+  const { callMs, recoveryMs, deadlineMs } = timeouts;
+  const call = typeof callMs === "number" ? callMs : 0;
+  const deadline = deadlineMs ?? Math.max(hourMs, call + (recoveryMs ?? Math.max(call, 120_000)));
+  const { callMs: _callMs, ...numbers } = timeouts;
+  const grace = connectMsOf(typeof callMs === "number" ? { ...numbers, callMs } : numbers, {});
+  const timeout = Math.min(deadline + grace + slackMs, longestWait);
+  return { timeout, maxTotalTimeout: timeout, resetTimeoutOnProgress: true, onprogress: () => {} };
+}

@@ -1,0 +1,486 @@
+import { ConfigError } from "../api/errors.js";
+import type { SendOptions, State, TransportOptions } from "../api/options.js";
+import type { CallEvent, Metrics, SessionEvent, ToolCallFailed } from "../api/types.js";
+import { createClock } from "../base/clock.js";
+import { ignored, isThenable, macrotask } from "../base/promise.js";
+import { emit } from "../call/emit.js";
+import { jsonRpcError, type Why } from "../call/events.js";
+import { Uncounted } from "../call/metrics.js";
+import { Unknowns } from "../call/outcome-resolver.js";
+import type { CallRecord } from "../call/record.js";
+import { unsentEvent } from "../call/unsent.js";
+import type { Instances } from "../core/instance.js";
+import type { Failure } from "../http/exchanges.js";
+import { isPlain, type Settings } from "../options/settings.js";
+import { type Known, stateOf } from "../options/state.js";
+import { readTransportSettings } from "../options/transport-options.js";
+import { Connection, type Owner } from "../session/connection.js";
+import { Connections } from "../session/connections.js";
+import type { SessionInfo } from "../session/info.js";
+import { ClientRequests } from "../session/requests.js";
+import { aborted, closedBefore } from "../session/stand-alone.js";
+import { ToolHeaders } from "../session/tool-headers.js";
+import { refusalOf, rejection } from "./errors.js";
+import {
+  answerText,
+  type ClientMessage,
+  carriedRequest,
+  isHandshake,
+  paramsText,
+  resumption,
+  signalsOf,
+} from "./messages.js";
+import { type Client, ResumedStream, SentMessage, SentRequest, SentSubscription } from "./pending.js";
+import type { Sdk } from "./sdk.js";
+
+/** Where a transport gets its module, and what the SDK of its Client brings along. */
+export interface Binding {
+  instances: Instances;
+  sdk: Sdk;
+}
+
+/** A request of the Client's. */
+type ClientRequest = ClientMessage & { id: string | number; method: string };
+
+/** A `Transport` of the SDKs, whichever entry it comes from. */
+export class ClientTransport {
+  /** Called once, when the transport was closed. */
+  onclose?: () => void;
+  /** Told what went wrong: what `send()` rejects with, too, as in the official transports. */
+  onerror?: (error: Error) => void;
+  /** Given every message of the server's. One of a stream is handled when it returns, and failed when it throws. */
+  // biome-ignore lint/suspicious/noExplicitAny: each SDK has a message type of its own
+  onmessage?: (message: any, extra?: any) => void;
+  /** Told every event of every call and of the session, in order. What it throws is logged. */
+  onevent?: (event: CallEvent | SessionEvent) => void;
+  /** The version of the session, as the Client set it or the handshake gave it. */
+  protocolVersion?: string;
+  /** A modern request is cancelled by its signal, and nothing is posted for it. */
+  readonly hasPerRequestStream = true;
+  /** The Client may ask by `server/discover`. */
+  readonly supportsProtocolVersionDiscovery = true;
+  /** Its answer always comes, or its failure. */
+  readonly waitsForProtocolVersionDiscovery = true;
+  /** `Mcp-Param-*` headers that the Client gives go out. */
+  readonly supportsMcpToolParameterHeaders = true;
+  readonly #settings: Settings;
+  readonly #sdk: Sdk;
+  readonly #owner: Owner;
+  readonly #connections: Connections;
+  readonly #requests: ClientRequests;
+  readonly #tools = new ToolHeaders();
+  readonly #client: Client;
+  readonly #calls = new Map<string | number, CallRecord>();
+  readonly #tokens = new Map<string | number, unknown>();
+  #hello: string | undefined;
+  #info: SessionInfo | undefined;
+  #toldVersion: { connection: Connection; version: string | undefined } | undefined;
+  #loading: Promise<void> | undefined;
+  #isLoaded = false;
+  #isStarted = false;
+  readonly #closing: Promise<void>;
+  #closed!: () => void;
+  #isClosing = false;
+  // The Client was told of the end, and has forgotten this transport.
+  #isLeft = false;
+  #isOver = false;
+
+  /** Bound by an entry. */
+  constructor({ instances, sdk }: Binding, url: string | URL, given: TransportOptions | undefined) {
+    const options = given ?? {};
+    const settings = readTransportSettings(url, options, sdk);
+    this.#settings = settings;
+    this.#sdk = sdk;
+    this.#closing = new Promise((resolve) => {
+      this.#closed = resolve;
+    });
+    const { sessionId, protocolVersion, onevent } = options;
+    if (typeof onevent === "function") this.onevent = onevent;
+    if (protocolVersion) this.protocolVersion = protocolVersion;
+    this.#requests = new ClientRequests((request) => this.#deliver(request));
+    this.#client = {
+      deliver: (message) => this.#deliver(message),
+      hasToken: (token) => [...this.#tokens.values()].includes(token),
+      rejection: (event, failure) => this.#told(this.#rejection(event, failure)),
+    };
+    this.#owner = {
+      settings,
+      clock: createClock(),
+      unknowns: new Unknowns(settings),
+      uncounted: new Uncounted(),
+      requests: () => this.#requests,
+      heard: (message) => void this.#deliver(message),
+      emit: (event) => this.#emit(event),
+      ready: (info, known) => this.#stands(info, known),
+      neverReady: () => {},
+    };
+    const known = { ...(sessionId && { sessionId }), ...(protocolVersion && { protocolVersion }) };
+    this.#connections = new Connections(
+      instances,
+      this.#owner,
+      Object.keys(known).length === 0 ? undefined : known,
+    );
+  }
+
+  /** The server's session, once there is one. */
+  get sessionId(): string | undefined {
+    return this.#connections.known?.sessionId;
+  }
+
+  /** Loads the module; nothing is sent. A Client calls it. */
+  async start(): Promise<void> {
+    if (this.#isStarted) {
+      throw new Error(
+        "LandfallTransport already started! If using Client class, note that connect() calls start() automatically.",
+      );
+    }
+    this.#isStarted = true;
+    try {
+      await this.#load();
+      this.#connection();
+    } catch (thrown) {
+      // A failed download says nothing about the next one.
+      this.#isStarted = false;
+      throw thrown;
+    }
+  }
+
+  /**
+   * Sends a message. For a request it stays pending until `onmessage` was given the response, and rejects where there
+   * will be none: with {@link ToolCallFailedError}, and in the handshake with what the SDKs expect. Several messages are
+   * sent one by one.
+   */
+  send(message: object | object[], options: SendOptions = {}): Promise<void> {
+    if (Array.isArray(message))
+      return Promise.all(message.map((each) => this.send(each, options))).then(() => {});
+    // Nothing is waited for without need: what is sent in a row goes out in that order, and a rejection is the
+    // Client's before it hears of anything that comes later.
+    if (this.#isLoaded) return this.#send(message as ClientMessage, options ?? {});
+    return this.#load().then(() => this.#send(message as ClientMessage, options ?? {}));
+  }
+
+  /**
+   * Ends it: pending calls end as `closed`, and `onclose` is called, once and before this returns; only where requests
+   * other than the handshake are pending, it is called a macrotask later, after they were rejected. With
+   * `terminateSessionOnClose` the server's session is ended then. Resolves when nothing is left: afterwards there is no
+   * request, timer or callback. May be called again; never rejects.
+   */
+  close(): Promise<void> {
+    if (!this.#isClosing) {
+      this.#isClosing = true;
+      void this.#close().then(this.#closed);
+    }
+    return this.#closing;
+  }
+
+  /** The version of later legacy messages; a Client calls it after its handshake. */
+  setProtocolVersion(version: string): void {
+    this.protocolVersion = version;
+  }
+
+  /** Taken for the Client's sake: a message says itself what version it is of. */
+  setSupportedProtocolVersions(_versions: string[]): void {}
+
+  /** Ends the server's session, where there is one, and leaves the transport open. */
+  async terminateSession(): Promise<void> {
+    if (this.sessionId === undefined) return;
+    await this.#load();
+    const rejection = (event: ToolCallFailed, failure: Failure) => this.#told(this.#stays(event, failure));
+    const sent = new SentMessage({ ...this.#client, rejection });
+    this.#connection().terminate(sent);
+    await sent.done;
+    const { sessionId: _ended, ...known } = this.#connections.known ?? {};
+    this.#connections.known = known;
+  }
+
+  /** Resumes a stream after the event of that id; resolves when it is open. What comes on it goes to `onmessage`. */
+  async resumeStream(
+    lastEventId: string,
+    options: { onresumptiontoken?: (token: string) => void } = {},
+  ): Promise<void> {
+    await this.#load();
+    const stream = new ResumedStream(this.#client);
+    this.#connection().call(resumption(lastEventId, options.onresumptiontoken), stream);
+    await stream.done;
+  }
+
+  /**
+   * Gives the OAuth provider what the user agent brought back: the parameters of the callback's URL, or the code and
+   * `iss` among them. Needs an OAuth provider: `landfall/v1`, `landfall/v2`.
+   */
+  async finishAuth(codeOrParams: string | URLSearchParams, iss?: string): Promise<void> {
+    const { credentials, providerFetch } = this.#settings;
+    if (credentials?.finish === undefined) {
+      const needed = "finishAuth needs an OAuth provider, by the entry landfall/v1 or landfall/v2";
+      throw this.#sdk.errors.unauthorized(needed);
+    }
+    await credentials.finish(codeOrParams, iss, providerFetch);
+  }
+
+  /**
+   * What was counted since the beginning, or since the last `reset`. What an instance of the module had counted goes with
+   * it when it fails; its calls then count as failed.
+   */
+  metrics(options?: { reset?: boolean }): Metrics {
+    return this.#connections.metrics(options);
+  }
+
+  /** What is known of the session, to go on with it elsewhere. */
+  exportState(): State {
+    const { known } = this.#connections;
+    const protocolVersion = known?.protocolVersion ?? this.protocolVersion;
+    const told = { ...known, ...(protocolVersion === undefined ? {} : { protocolVersion }) };
+    return stateOf(this.#settings.core().url, told, this.#info?.capabilities);
+  }
+
+  #send(message: ClientMessage, options: SendOptions): Promise<void> {
+    const { id, method, params } = message;
+    try {
+      if (method === undefined) {
+        this.#connection().answer(answerText(message, this.#requests.rawId(id)));
+      } else if (method === "notifications/cancelled") {
+        this.#cancel(params);
+      } else if (id === undefined || id === null) {
+        return this.#notify(method, params, options);
+      } else {
+        return this.#request({ ...message, id, method }, options);
+      }
+      return Promise.resolve();
+    } catch (thrown) {
+      return Promise.reject(thrown instanceof ConfigError ? this.#told(thrown) : thrown);
+    }
+  }
+
+  #request(
+    message: ClientMessage & { id: string | number; method: string },
+    options: SendOptions,
+  ): Promise<void> {
+    const { id, method, params } = message;
+    const prepared = carriedRequest(message, options, this.#settings, this.#tools);
+    const { spec, token } = prepared;
+    this.#refuse(prepared.signals, id, method, spec.tool);
+    const connection = this.#connection({ id, method, tool: spec.tool });
+    if (method === "initialize") this.#hello = paramsText(params);
+    if (token !== undefined) this.#tokens.set(id, token);
+    let record: CallRecord | undefined;
+    const Sent = method === "subscriptions/listen" ? SentSubscription : SentRequest;
+    const sent = new Sent(this.#client, {
+      id,
+      ownProgress: spec.progress,
+      response: (response, httpStatus) => this.#response(message, spec.version, response, httpStatus),
+      onStreamEnd: options.onRequestStreamEnd && (() => this.#guarded(options.onRequestStreamEnd)),
+      onEnd: () => {
+        if (method === "initialize") this.#hello = undefined;
+        this.#forget(id, record);
+      },
+    });
+    try {
+      record = connection.call(prepared, sent);
+    } catch (thrown) {
+      this.#tokens.delete(id);
+      throw thrown;
+    }
+    if (!record.isSettled) this.#calls.set(id, record);
+    return sent.done;
+  }
+
+  #notify(method: string, params: Record<string, unknown> | undefined, options: SendOptions): Promise<void> {
+    const text = paramsText(params);
+    this.#refuse(signalsOf(options), method, method, undefined);
+    const sent = new SentMessage(this.#client);
+    this.#connection({ id: method, method, tool: undefined }).notify(method, text, sent);
+    return sent.done;
+  }
+
+  /** The Client gave up a request. One that has ended is nobody's business any more. */
+  #cancel(params: Record<string, unknown> | undefined): void {
+    const { requestId, reason } = params ?? {};
+    const record = this.#calls.get(requestId as string | number);
+    record?.cancel(typeof reason === "string" ? reason : undefined);
+  }
+
+  /** A response as the Client is to have it. Throws what `send()` is to reject with instead. */
+  #response(
+    message: ClientRequest,
+    version: string | undefined,
+    response: object,
+    httpStatus: number | undefined,
+  ): object {
+    const { id, method, params } = message;
+    // The SDKs judge the handshake by its status.
+    if (isHandshake(method) && httpStatus !== undefined && httpStatus >= 400 && "error" in response) {
+      const { message: said } = jsonRpcError(response.error);
+      const refusal = { status: httpStatus, statusText: "", text: textOfAnswer(response) };
+      throw this.#told(this.#sdk.errors.http("message", `Error POSTing to endpoint: ${said}`, refusal, {}));
+    }
+    // A Client drops what its schemas refuse, and its caller would wait for nothing.
+    const whose = { jsonrpc: "2.0", id };
+    if ("error" in response) return { ...whose, error: jsonRpcError(response.error) };
+    const given = (response as { result?: unknown }).result;
+    if (typeof given !== "object" || given === null || Array.isArray(given)) throw this.#malformed(message);
+    // Some serializers write what is not there as null.
+    const { _meta: meta, ...rest } = given as { _meta?: unknown };
+    const usable = isPlain(meta) || meta === undefined ? given : rest;
+    if (version === undefined || method !== "tools/list") return { ...whose, result: usable };
+    const { result, leftOut } = this.#tools.learn(usable, params?.cursor === undefined);
+    for (const { tool, problem } of leftOut) {
+      const said = `the tool ${tool} is left out: ${problem}`;
+      this.#emit({
+        ...{ type: "warning", code: "invalid_x_mcp_header", message: said },
+        ...{ at: this.#owner.clock(), requestId: id },
+      });
+    }
+    return { ...whose, result };
+  }
+
+  #malformed({ id, method, params }: ClientRequest): unknown {
+    const tool = method === "tools/call" && typeof params?.name === "string" ? params.name : undefined;
+    const text = "the result in the server's answer is no object";
+    const why: Why = { reason: "malformed_response", outcome: "unknown", message: text };
+    const event = unsentEvent({ id, method, tool, at: this.#owner.clock() }, why);
+    return this.#told(this.#rejection(event, {}));
+  }
+
+  #forget(id: string | number, record: CallRecord | undefined): void {
+    // The Client may have used an id again.
+    if (record !== undefined && this.#calls.get(id) !== record) return;
+    this.#calls.delete(id);
+    this.#tokens.delete(id);
+  }
+
+  /** The connection to use. Throws what `send()` rejects with where there is none. */
+  #connection(call?: { id: string | number; method: string; tool: string | undefined }): Connection {
+    const usable = this.#isClosing ? { why: closedBefore } : this.#connections.usable();
+    if (!(usable instanceof Connection)) throw this.#unsent(call, usable.why, usable.thrown);
+    const version = this.protocolVersion;
+    const told = this.#toldVersion;
+    if (version !== undefined && (told?.connection !== usable || told.version !== version)) {
+      usable.setVersion(version);
+      this.#toldVersion = { connection: usable, version };
+    }
+    return usable;
+  }
+
+  /** Loads the module, once. */
+  #load(): Promise<void> {
+    this.#loading ??= this.#connections.load().then((missing) => {
+      if (missing === undefined) {
+        this.#isLoaded = true;
+        return;
+      }
+      this.#loading = undefined;
+      throw this.#unsent(undefined, missing.why, missing.thrown);
+    });
+    return this.#loading;
+  }
+
+  /** Throws where the caller had given it up before it was sent. */
+  #refuse(signals: AbortSignal[], id: string | number, method: string, tool: string | undefined): void {
+    const signal = signals.find((each) => each.aborted);
+    if (signal !== undefined) throw this.#unsent({ id, method, tool }, aborted, signal.reason);
+  }
+
+  #unsent(
+    call: { id: string | number; method: string; tool: string | undefined } | undefined,
+    why: Why,
+    thrown?: unknown,
+  ): unknown {
+    const { id, method, tool } = call ?? { id: "unsent", method: "initialize", tool: undefined };
+    const event = unsentEvent({ id, method, tool, at: this.#owner.clock() }, why);
+    if (call !== undefined) this.#owner.uncounted.count(why);
+    this.#emit(event);
+    return this.#told(this.#rejection(event, thrown === undefined ? {} : { thrown }));
+  }
+
+  #rejection(event: ToolCallFailed, failure: Failure): unknown {
+    const { credentials } = this.#settings;
+    const failing = { event, failure, isHandshake: isHandshake(event.method), credentials };
+    return rejection(this.#sdk.errors, failing);
+  }
+
+  /** What `terminateSession()` rejects with. */
+  #stays(event: ToolCallFailed, failure: Failure): unknown {
+    const refusal = refusalOf(event, failure);
+    const error = this.#rejection(event, failure);
+    if (refusal === undefined || event.reason === "unauthorized") return error;
+    const { status, statusText } = refusal;
+    const message = `Failed to terminate session: ${statusText || status}`;
+    return this.#sdk.errors.http("termination", message, refusal, { cause: error });
+  }
+
+  #stands(info: SessionInfo, known: Known): void {
+    this.#info = info;
+    const hello = this.#hello ?? this.#connections.known?.hello;
+    this.#connections.known = { ...known, ...(hello === undefined ? {} : { hello }) };
+    // The core took it from the handshake, also where the session was replaced.
+    this.protocolVersion = info.protocolVersion;
+    const connection = this.#toldVersion?.connection;
+    if (connection !== undefined) this.#toldVersion = { connection, version: info.protocolVersion };
+  }
+
+  #deliver(message: object): boolean {
+    if (this.#isLeft) return true;
+    try {
+      const given: unknown = this.onmessage?.(message);
+      // Nobody waits for what a handler promises.
+      if (isThenable(given)) given.then(undefined, (thrown) => this.#report(thrown));
+      return true;
+    } catch (thrown) {
+      this.#report(thrown);
+      return false;
+    }
+  }
+
+  /** The same error, of which `onerror` was told, unless the caller wished it. */
+  #told(error: unknown): unknown {
+    const { reason } = (error ?? {}) as { reason?: unknown };
+    if (reason !== "cancelled" && reason !== "closed") this.#report(error);
+    return error;
+  }
+
+  #report(thrown: unknown): void {
+    if (this.#isLeft) return;
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
+    this.#guarded(() => this.onerror?.(error));
+  }
+
+  #emit(event: CallEvent | SessionEvent): void {
+    if (this.#isOver) return;
+    const { log, handlerMs } = this.#settings;
+    emit({ log, handlerMs, onEvent: this.onevent }, event);
+    // The `send()` of an answer does not wait for what becomes of it.
+    if (event.type === "warning" && event.code === "answer_refused") this.#report(new Error(event.message));
+  }
+
+  /** Calls something of the user's or the Client's. */
+  #guarded(call: (() => void) | undefined): void {
+    try {
+      call?.();
+    } catch (thrown) {
+      this.#settings.log.threw("a callback", thrown);
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#owner.unknowns.stop();
+    const pending = [...this.#calls.values()].filter(({ origin }) => !isHandshake(origin.method));
+    const ending = this.#connections.close();
+    // A Client that hears of the end while it passes a rejection on forgets that in favour of an error of its own. With
+    // nothing to pass on it hears at once: it may be given another transport as soon as this has returned.
+    if (pending.length > 0) await macrotask();
+    this.#isLeft = true;
+    ignored(() => this.onclose?.());
+    await ending;
+    this.#isOver = true;
+  }
+}
+
+/** An answer as text; without what the server added to its error, where the engine can't write that. */
+function textOfAnswer({ jsonrpc, id, error }: { jsonrpc?: unknown; id?: unknown; error?: unknown }): string {
+  try {
+    return JSON.stringify({ jsonrpc, id, error });
+  } catch {
+    const { code, message } = jsonRpcError(error);
+    return JSON.stringify({ jsonrpc, id, error: { code, message } });
+  }
+}

@@ -1,0 +1,483 @@
+import { ConfigError, textOf } from "../api/errors.js";
+import type { CallInfo, OnGap } from "../api/options.js";
+import type { CallEvent, Metrics, SessionEvent, ToolCallFailed } from "../api/types.js";
+import { Receipt } from "../call/ack.js";
+import { Deadline } from "../call/deadline.js";
+import {
+  callEvent,
+  explained,
+  failureOf,
+  jsonRpcError,
+  ownFailure,
+  sessionEvent,
+  unsentCall,
+  type Why,
+} from "../call/events.js";
+import { GapJudge } from "../call/gaps.js";
+import { noMetrics, type Uncounted } from "../call/metrics.js";
+import type { Unknowns } from "../call/outcome-resolver.js";
+import { CallRecord, type CallSink, Promised, type ResultEvent } from "../call/record.js";
+import { Link, type Listener, type Told } from "../core/handle.js";
+import type { Instance } from "../core/instance.js";
+import type {
+  AuthorizeOutput,
+  CoreConfig,
+  EventOutput,
+  FailureOutput,
+  ReadyOutput,
+  SettleOutput,
+  TokenOutput,
+} from "../core/protocol.js";
+import { Renewals } from "../http/credentials.js";
+import type { CallHeaders, Failure } from "../http/exchanges.js";
+import { decide, type Prepared } from "../options/call-spec.js";
+import { connectMsOf, type Settings } from "../options/settings.js";
+import type { Known } from "../options/state.js";
+import { infoOf, isObject, type SessionInfo } from "./info.js";
+import type { RequestTaker } from "./requests.js";
+import { Waits } from "./scheduler.js";
+
+/** What a connection has of its session, and whom it tells: landfall's own session, or the Client of an SDK. */
+export interface Owner {
+  readonly settings: Settings;
+  readonly clock: () => number;
+  readonly unknowns: Unknowns;
+  readonly uncounted: Uncounted;
+  /** Takes what the server asks, and answers by `answer`. */
+  requests(answer: (body: string) => void): RequestTaker;
+  /** Told a message of the server's that belongs to no call, before its event. */
+  heard(message: object): void;
+  /** Told every event in order. Who is to handle the message of one shares its receipt. */
+  emit(event: CallEvent | SessionEvent, receipt?: Receipt): void;
+  /** The session stands, for the first time or again. */
+  ready(info: SessionInfo, known: Known): void;
+  /** The instance was lost before the session stood. */
+  neverReady(): void;
+}
+
+// The number of the handshake as a call. The core ends it by `ready`, or by a failure.
+const handshake = 0;
+
+// The core ends a DELETE after 2 s; it is not waited for much longer.
+const closeMs = 2_250;
+
+const closed: Why = { reason: "closed", outcome: "unknown", message: "the session was closed" };
+
+/**
+ * One life of a session: from the handshake to its end, by `close()`, a handshake that failed, or a lost instance.
+ * Every call made on it gets its outcome, if not from the core then from here.
+ */
+export class Connection implements Listener {
+  /** Settles with the handshake: rejects as a call does. */
+  readonly ready: Promise<unknown>;
+  readonly #owner: Owner;
+  readonly #settings: Settings;
+  readonly #config: CoreConfig;
+  readonly #link: Link;
+  readonly #records = new Map<number, CallRecord>();
+  readonly #requests: RequestTaker;
+  readonly #gaps: GapJudge;
+  readonly #waits: Waits;
+  readonly #renewals: Renewals;
+  readonly #end: Promise<void>;
+  #ended!: () => void;
+  #closeTimer: ReturnType<typeof setTimeout> | undefined;
+  #isReady = false;
+  #strays = 0;
+  #metrics: Metrics | undefined;
+
+  /**
+   * Starts the handshake; with `known` the session of another connection goes on without one. Throws
+   * {@link ConfigError} where the core refuses the configuration.
+   */
+  constructor(instance: Instance, owner: Owner, known?: Known) {
+    const { settings, clock } = owner;
+    this.#owner = owner;
+    this.#settings = settings;
+    this.#config = { ...settings.core(), ...known };
+    this.#gaps = new GapJudge(settings);
+    this.#end = new Promise((resolve) => {
+      this.#ended = resolve;
+    });
+    this.#requests = owner.requests((body) => this.answer(body));
+    this.#waits = new Waits(settings, (call) =>
+      this.#link.run((core, handle, now) => core.reconnect(handle, now, call)),
+    );
+    this.#renewals = new Renewals(settings, (ok) =>
+      this.#link.run((core, handle, now) => core.authorized(handle, now, ok)),
+    );
+    this.#link = new Link(instance, { settings, config: this.#config, clock }, this);
+    this.#link.run((core, handle, now) => core.connect(handle, now));
+    const greeting = new Promised();
+    // A Client's handshake is calls like others.
+    if (this.#config.carry === true) greeting.accepted();
+    else this.#register(handshake, { method: "initialize" }, greeting);
+    this.ready = greeting.result;
+  }
+
+  /** It was opened for another request of a Worker than the one that asks. */
+  get isElsewhere(): boolean {
+    return this.#link.isElsewhere;
+  }
+
+  /** It takes no more calls: closed, lost, or the handshake failed. */
+  get isOver(): boolean {
+    return this.#link.isOver;
+  }
+
+  /** Makes a call. Throws {@link ConfigError} where the core refuses its clocks, or `replay` or `callKey` fail. */
+  call(prepared: Prepared, sink: CallSink): CallRecord {
+    const nextId = () =>
+      prepared.id ?? this.#link.ask((core, handle) => core.request_id(handle, core.next_call(handle))) ?? "";
+    const spec = decide(prepared, this.#settings, nextId);
+    const made = this.#link.ask((core, handle, now) => core.call(handle, now, spec));
+    if (typeof made === "object") throw new ConfigError(made.option, made.message);
+    const connectMs = connectMsOf(this.#config, spec);
+    const record = this.#register(made, { ...spec, ...prepared, connectMs }, sink);
+    this.#link.run((core, handle, now) => core.drain(handle, now));
+    return record;
+  }
+
+  /** Sends a notification, which is accepted when the server took it. */
+  notify(method: string, params: string, sink: CallSink): void {
+    const made = this.#link.ask((core, handle, now) => core.notify(handle, now, method, params));
+    this.#register(made, { method }, sink);
+    this.#link.run((core, handle, now) => core.drain(handle, now));
+  }
+
+  /** Answers a request of the server's. */
+  answer(body: string): void {
+    this.#link.run((core, handle, now) => core.answer(handle, now, body));
+  }
+
+  /** Ends the server's session, and nothing else. */
+  terminate(sink: CallSink): void {
+    const made = this.#link.ask((core, handle, now) => core.terminate(handle, now));
+    this.#register(made, { method: "DELETE" }, sink);
+    this.#link.run((core, handle, now) => core.drain(handle, now));
+  }
+
+  /** The protocol version of later legacy messages. */
+  setVersion(version: string): void {
+    this.#link.ask((core, handle) => core.set_version(handle, version));
+  }
+
+  /** What the core has counted, since the beginning or the last reset. After the end, what it had counted then. */
+  metrics(reset: boolean): Metrics {
+    const told = this.#link.ask((core, handle, now) => core.metrics(handle, now, reset));
+    const metrics = told ?? this.#metrics ?? noMetrics();
+    if (reset) this.#metrics = undefined;
+    return metrics;
+  }
+
+  /** Ends it. Resolves when nothing of it is left. */
+  close(): Promise<void> {
+    this.#link.run((core, handle, now) => core.close(handle, now));
+    if (this.#link.isOver) this.#finish(closed);
+    else this.#closeTimer ??= setTimeout(() => this.#finish(closed), closeMs);
+    return this.#end;
+  }
+
+  opening(call: number): void {
+    const record = this.#records.get(call);
+    if (record !== undefined) record.isOpened = true;
+  }
+
+  sent(call: number): void {
+    const record = this.#records.get(call);
+    if (record !== undefined) record.isSent = true;
+  }
+
+  headersOf(call: number): CallHeaders | undefined {
+    return this.#records.get(call)?.origin.headers;
+  }
+
+  /** A throw of ours ends the call that it befell, and nothing else. */
+  told(told: Told): void {
+    const { output } = told;
+    const call = output.out === "ready" ? handshake : "call" in output ? output.call : undefined;
+    const record = call === undefined ? undefined : this.#records.get(call);
+    try {
+      this.#hear(told);
+    } catch (thrown) {
+      const message = `landfall failed at an output of its core, ${output.out}: ${textOf(thrown)}`;
+      this.#settings.log.write("error", message);
+      if (call !== undefined && record !== undefined)
+        this.#abandon(call, record, { reason: "internal_error", outcome: "unknown", message });
+    }
+  }
+
+  #hear({ output, message, rawId }: Told): void {
+    if (output.out === "event") this.#event(output, message);
+    else if (output.out === "settle") this.#settle(output, message);
+    else if (output.out === "token") this.#token(output);
+    else if (output.out === "request") this.#request(message, rawId);
+    else if (output.out === "ready") this.#stands(output, message);
+    else if (output.out === "authorize") this.#authorize(output);
+    else if (output.out === "schedule") this.#waits.begin(output);
+    else if (output.out === "lost") this.#lost(output.text);
+    else this.#finish(closed);
+  }
+
+  #register(call: number | undefined, from: Origin, sink: CallSink): CallRecord {
+    const named =
+      call === undefined ? undefined : this.#link.ask((core, handle) => core.request_id(handle, call));
+    const id = from.id ?? named;
+    // A call that trapped the core has no number: it is kept for the outcome that the loss is about to give it.
+    this.#strays += 1;
+    const key = call ?? -this.#strays;
+    const requestId = id ?? `lost-${this.#strays}`;
+    const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
+    const { method, tool, signals, headers, onToken, onGap, connectMs, about } = from;
+    const origin = {
+      ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
+      ...{ signals, headers, onToken, onGap, connectMs },
+      info: about && { ...about, requestId },
+    };
+    const record = new CallRecord(origin, sink, (reason) =>
+      this.#link.run((core, handle, now) => core.cancel(handle, now, key, reason)),
+    );
+    this.#records.set(key, record);
+    if (call !== undefined) this.#guard(call, record);
+    return record;
+  }
+
+  /** Arms the second deadline of a call; one that has ended already has none. */
+  #guard(call: number, record: CallRecord): void {
+    const deadlineMs = this.#link.ask((core, handle) => core.deadline_ms(handle, call));
+    if (deadlineMs === undefined || Number.isNaN(deadlineMs)) return;
+    const times = { deadlineMs, connectMs: record.origin.connectMs ?? connectMsOf(this.#config, {}) };
+    record.guard(new Deadline(this.#owner.clock, times, () => this.#expire(call, record, deadlineMs)));
+  }
+
+  /** The second deadline of a call: the core should have ended it, and hangs. */
+  #expire(call: number, record: CallRecord, deadlineMs: number): void {
+    const message = `no outcome within deadlineMs (${deadlineMs} ms), not even from landfall's core`;
+    this.#abandon(call, record, { reason: "deadline_exceeded", outcome: "unknown", message });
+  }
+
+  /** Ends a call from here; the core is to forget it. */
+  #abandon(call: number, record: CallRecord, why: Why): void {
+    this.#records.delete(call);
+    this.#fail(record, why, this.#link.takeFailure(call));
+    this.#link.abortCall(call);
+    this.#link.run((core, handle, now) => core.cancel(handle, now, call));
+    if (!this.#isHandshake(call)) return;
+    this.#finish({ ...why, outcome: "not_sent", message: `the handshake: ${why.message}` });
+  }
+
+  #request(message: unknown, rawId: string | undefined): void {
+    if (isObject(message)) this.#requests.take(message, rawId);
+    else this.#unparsed();
+  }
+
+  #event(output: EventOutput, message: unknown): void {
+    const isMessage = output.type === "message" || output.type === "progress";
+    if (isMessage) {
+      if (!isObject(message)) {
+        this.#unparsed();
+        this.#report(output, false);
+        return;
+      }
+      this.#requests.hear(message);
+    }
+    if (output.call === undefined) {
+      if (isMessage) this.#owner.heard(message as object);
+      this.#owner.emit(sessionEvent(output, message));
+      return;
+    }
+    const record = this.#records.get(output.call);
+    if (record === undefined) return;
+    if (isMessage && this.#gaps.finds(record, (message as { params?: unknown }).params, output.seam === true))
+      this.#gap(output.call, record, output.at);
+    if (record.isSettled) return;
+    const event = callEvent(output, record.origin.id, message);
+    const receipt =
+      output.key === undefined ? undefined : new Receipt(record, (ok) => this.#report(output, ok));
+    record.event(event, receipt, isMessage ? (message as object) : undefined);
+    this.#owner.emit(event, receipt);
+    receipt?.done(true);
+  }
+
+  /** Tells the core whether an event was handled, where it still wants to know. */
+  #report({ call, key }: EventOutput, ok: boolean): void {
+    if (call !== undefined && key !== undefined && this.#records.has(call)) this.#link.report(call, key, ok);
+  }
+
+  /** Reports the events whose handler failed before this outcome, which came in the same bytes, was told. */
+  #skip(call: number, record: CallRecord, at: number): void {
+    for (let left = this.#link.dropReports(call); left > 0; left -= 1) {
+      this.#owner.uncounted.skip();
+      this.#tell(record, { type: "event_skipped", at, requestId: record.origin.id });
+    }
+  }
+
+  #tell(record: CallRecord, event: CallEvent): void {
+    record.event(event);
+    this.#owner.emit(event);
+  }
+
+  /** The application found a gap. The core deals with it, unless the answer came in the same bytes. */
+  #gap(call: number, record: CallRecord, at: number): void {
+    const isDealtWith = this.#link.interject((core, handle, now) => core.gap(handle, now, call));
+    if (isDealtWith || this.#link.isOver) return;
+    const { id: requestId, onGap = this.#settings.onGap } = record.origin;
+    this.#tell(record, { type: "gap", at, requestId, kind: "missing", certain: true });
+    if (onGap === "continue") return;
+    this.#records.delete(call);
+    const message = "events are missing where the stream was resumed, says the option isGap";
+    this.#fail(record, { reason: "gap", outcome: "unknown", message });
+  }
+
+  #token({ call, token }: TokenOutput): void {
+    try {
+      this.#records.get(call)?.origin.onToken?.(token);
+    } catch (thrown) {
+      this.#settings.log.threw("onresumptiontoken", thrown);
+    }
+  }
+
+  #authorize({ call, why }: AuthorizeOutput): void {
+    const { refusal } = this.#link.failureOf(call);
+    this.#renewals.begin(refusal ?? new Response(null, { status: 401 }), why);
+  }
+
+  /** The engine could not parse what the core had found well-formed. */
+  #unparsed(): void {
+    this.#settings.log.write("error", "a message is nested too deep to be parsed, and is left out");
+  }
+
+  #stands(output: ReadyOutput, message: unknown): void {
+    this.#isReady = true;
+    const { protocolVersion, sessionId } = output;
+    const session = sessionId === undefined ? {} : { sessionId };
+    if (!isObject(message)) this.#unparsed();
+    this.#owner.ready(infoOf(output, message), { protocolVersion, greeting: output.greeting, ...session });
+    if (this.#config.carry === true) return;
+    this.#records.get(handshake)?.accept();
+    this.#records.delete(handshake);
+  }
+
+  #isHandshake(call: number): boolean {
+    return call === handshake && this.#config.carry !== true;
+  }
+
+  #settle(output: SettleOutput, message: unknown): void {
+    const record = this.#records.get(output.call);
+    if (record === undefined) return;
+    this.#records.delete(output.call);
+    this.#waits.end(output.call);
+    const failure = this.#link.takeFailure(output.call);
+    this.#skip(output.call, record, output.at);
+    if (output.type === "accepted") record.accept();
+    else if (output.type === "tool_call_failed")
+      this.#failed(record, failureOf(output, record.origin.id), this.#backgroundOf(output, failure));
+    else this.#answered(record, output, message);
+    if (this.#isHandshake(output.call)) this.#handshakeFailed(output);
+  }
+
+  /** What is known of a failure: a call that waited for new credentials failed by what the provider threw. */
+  #backgroundOf({ reason, httpStatus, body }: FailureOutput, failure: Failure): Failure {
+    const isRefused = reason === "unauthorized" || reason === "forbidden";
+    return {
+      ...failure,
+      ...(isRefused ? this.#renewals.failure : {}),
+      ...(httpStatus === undefined ? {} : { status: httpStatus }),
+      ...(body === undefined ? {} : { body }),
+    };
+  }
+
+  /** A handshake that failed ends it all, once what came with it has been told. */
+  #handshakeFailed(output: SettleOutput): void {
+    const failed = output.type === "tool_call_failed";
+    const reason = failed ? output.reason : "protocol_error";
+    const message = `the handshake failed: ${failed ? output.text : "the server answered it with an error"}`;
+    queueMicrotask(() => this.#finish({ reason, outcome: "not_sent", message }));
+  }
+
+  #answered(record: CallRecord, output: SettleOutput & { type: "result" }, message: unknown): void {
+    if (!isObject(message)) {
+      const text = "the answer is nested too deep to be parsed";
+      this.#fail(record, { reason: "malformed_response", outcome: "unknown", message: text });
+      return;
+    }
+    const whose = { type: "result", at: output.at, requestId: record.origin.id } as const;
+    const event: ResultEvent =
+      "error" in message
+        ? { ...whose, error: jsonRpcError(message.error) }
+        : { ...whose, result: message.result };
+    record.answer(event, message, output.httpStatus);
+    this.#owner.emit(event);
+  }
+
+  #lost(text: string): void {
+    const message = `landfall's core failed and was replaced: ${text}`;
+    const why: Why = { reason: "internal_error", outcome: "unknown", message };
+    this.#settings.log.write("error", message);
+    if (!this.#isReady) this.#owner.neverReady();
+    for (const { origin } of this.#records.values()) if (origin.info) this.#owner.uncounted.count(why);
+    this.#finish(why);
+  }
+
+  /** The end: what is still pending gets its outcome, and nothing runs any more. */
+  #finish(why: Why): void {
+    clearTimeout(this.#closeTimer);
+    this.#metrics = this.#link.ask((core, handle, now) => core.metrics(handle, now, false)) ?? this.#metrics;
+    this.#link.destroy();
+    this.#requests.abortAll();
+    this.#waits.endAll();
+    this.#renewals.stop();
+    const pending = [...this.#records.values()];
+    this.#records.clear();
+    for (const record of pending) this.#fail(record, why);
+    this.#ended();
+  }
+
+  #fail(record: CallRecord, why: Why, failure?: Failure): void {
+    this.#failed(record, ownFailure(record, this.#owner.clock(), why), failure);
+  }
+
+  /** A call failed. What became of it the application may know, where nobody else does. */
+  #failed(record: CallRecord, failed: ToolCallFailed, failure: Failure = {}): void {
+    const { info, connectMs } = record.origin;
+    const isWanted = failed.reason === "cancelled" || failed.reason === "closed";
+    const known = record.isStuck ? unsentCall(failed) : failed;
+    const event = isWanted ? known : explained(known, failure);
+    const tell = () => {
+      record.fail(event, isWanted ? {} : failure);
+      this.#owner.emit(event);
+    };
+    const isUnknown = event.outcome === "unknown" && !isWanted;
+    if (!isUnknown || record.isCancelled || info === undefined || connectMs === undefined) {
+      tell();
+      return;
+    }
+    const stop = this.#owner.unknowns.ask(info, 3 * connectMs, (result) => {
+      if (result === undefined) {
+        tell();
+        return;
+      }
+      const { id: requestId } = record.origin;
+      const known: ResultEvent = { type: "result", at: this.#owner.clock(), requestId, result };
+      record.answer(known);
+      this.#owner.emit(known);
+    });
+    if (stop === undefined) tell();
+    else record.ask(stop);
+  }
+}
+
+/** What a call was made with. */
+interface Origin {
+  method: string;
+  tool?: string;
+  idempotent?: boolean;
+  replay?: boolean;
+  id?: string | number;
+  about?: Omit<CallInfo, "requestId">;
+  signals?: AbortSignal[];
+  headers?: CallHeaders | undefined;
+  onToken?: ((token: string) => void) | undefined;
+  onGap?: OnGap;
+  connectMs?: number;
+}
