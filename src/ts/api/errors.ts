@@ -1,4 +1,7 @@
-import type { CallDiagnostics, FailureReason, JsonRpcError, Outcome, ToolCallFailed } from "./types.js";
+// The errors that callers see.
+
+import type { JsonRpcError } from "./events.js";
+import type { CallDiagnostics, FailureReason, Outcome, ToolCallFailed } from "./failure.js";
 
 const failedMark = Symbol.for("landfall.ToolCallFailedError");
 
@@ -90,17 +93,4 @@ export class ConfigError extends TypeError {
 /** Sets `name` without making it a field that a dump of the error would list. */
 function nameOf(error: Error, name: string): void {
   Object.defineProperty(error, "name", { value: name, configurable: true, writable: true });
-}
-
-/** The text of anything thrown; Firefox throws strings when it is out of memory. */
-export function textOf(thrown: unknown): string {
-  try {
-    if (!(thrown instanceof Error)) return String(thrown);
-    // Anything can stand in the members of an error, and what is no string must not reach an export.
-    const { message, name } = thrown as { message: unknown; name: unknown };
-    const text = [message, name].find((each) => typeof each === "string" && each !== "");
-    return typeof text === "string" ? text : "an error without a message was thrown";
-  } catch {
-    return "something that can't be shown was thrown";
-  }
 }

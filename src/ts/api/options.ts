@@ -1,6 +1,5 @@
-import type { CallEvent, SessionEvent } from "./types.js";
-
-// The options of both ways in.
+// The options of both ways in, of a call and of a message.
+import type { CallEvent, SessionEvent } from "./events.js";
 
 /**
  * The clocks, in milliseconds. `connectMs < idleMs` and `callMs <= recoveryMs < deadlineMs` must hold among the values

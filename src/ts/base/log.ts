@@ -1,7 +1,8 @@
-import { textOf } from "../api/errors.js";
+// The user's logger, made safe.
+import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ConnectOptions } from "../api/options.js";
-import type { CallEvent, SessionEvent } from "../api/types.js";
 import { ignored } from "./promise.js";
+import { textOf } from "./thrown.js";
 
 type Logger = NonNullable<ConnectOptions["logger"]>;
 type Level = "debug" | "info" | "warn" | "error";

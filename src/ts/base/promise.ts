@@ -1,3 +1,5 @@
+// Waiting: promises observed, bounded in time, or let go.
+
 const nothing = () => {};
 
 /** The same promise, with a rejection of it noted: left alone it ends no process. */

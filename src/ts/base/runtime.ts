@@ -1,3 +1,5 @@
+// What is known of the runtime that all this runs in.
+
 interface Globals {
   performance?: { getEntriesByType?(type: string): { name: string; nextHopProtocol?: string }[] };
   document?: unknown;

@@ -1,3 +1,5 @@
+// Whether an event was handled.
+
 /** Runs something later, unless it was stopped or what it is for has ended. */
 export interface Timers {
   /** Runs `late` after `ms` milliseconds; returns how to stop that. */

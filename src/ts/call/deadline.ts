@@ -1,3 +1,4 @@
+// The second deadline of a call, which needs no core.
 import { longestWait } from "../base/promise.js";
 
 // How much later than the core's own deadline: whoever is first wins.

@@ -1,4 +1,5 @@
-import type { CallEvent, SessionEvent } from "../api/types.js";
+// Hands an event to the logger and to `onEvent`.
+import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { Settings } from "../options/settings.js";
 import type { Receipt } from "./ack.js";
 

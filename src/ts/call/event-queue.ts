@@ -1,4 +1,5 @@
-import type { CallEvent } from "../api/types.js";
+// The events of a call as loops take them.
+import type { CallEvent } from "../api/events.js";
 
 const keptUnheard = 1_000;
 

@@ -1,15 +1,9 @@
-import { textOf } from "../api/errors.js";
-import type {
-  CallEvent,
-  FailureReason,
-  JsonRpcError,
-  JsonRpcNotification,
-  Outcome,
-  SessionEvent,
-  ToolCallFailed,
-} from "../api/types.js";
+// The public events, from what the core tells and what the wrapper knows.
+import type { CallEvent, JsonRpcError, JsonRpcNotification, SessionEvent } from "../api/events.js";
+import type { FailureReason, Outcome, ToolCallFailed } from "../api/failure.js";
+import { textOf } from "../base/thrown.js";
 import type { EventOutput, FailureOutput } from "../core/protocol.js";
-import type { Failure } from "../http/exchanges.js";
+import type { Failure } from "../http/credentials.js";
 import type { CallRecord } from "./record.js";
 
 /** Why a call failed, where the wrapper says so itself. */

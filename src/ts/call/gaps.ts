@@ -1,3 +1,4 @@
+// What the application says of gaps.
 import type { Settings } from "../options/settings.js";
 import type { CallRecord } from "./record.js";
 

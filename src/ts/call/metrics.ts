@@ -1,4 +1,6 @@
-import type { FailureReason, Histogram, Metrics, Outcome } from "../api/types.js";
+// What the wrapper counts beside the core.
+import type { FailureReason, Outcome } from "../api/failure.js";
+import type { Histogram, Metrics } from "../api/metrics.js";
 import type { Why } from "./events.js";
 
 /** What a core gives that has counted nothing. */

@@ -1,3 +1,4 @@
+// What the application knows of a call whose outcome is unknown.
 import type { CallInfo } from "../api/options.js";
 import { within } from "../base/promise.js";
 import type { Settings } from "../options/settings.js";

@@ -1,8 +1,12 @@
+// One call: what was asked, its timers, and whoever is told of it.
 import { ServerError, ToolCallFailedError } from "../api/errors.js";
+import type { CallEvent } from "../api/events.js";
+import type { CallDiagnostics, ToolCallFailed } from "../api/failure.js";
 import type { CallInfo, OnGap } from "../api/options.js";
-import type { CallDiagnostics, CallEvent, ToolCall, ToolCallFailed } from "../api/types.js";
+import type { ToolCall } from "../api/session.js";
 import { ignored, longestWait, observed } from "../base/promise.js";
-import type { CallHeaders, Failure } from "../http/exchanges.js";
+import type { Failure } from "../http/credentials.js";
+import type { CallHeaders } from "../http/exchanges.js";
 import type { Receipt, Timers } from "./ack.js";
 import type { Deadline } from "./deadline.js";
 import { EventQueue } from "./event-queue.js";

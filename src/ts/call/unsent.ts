@@ -1,4 +1,6 @@
-import type { ToolCall, ToolCallFailed } from "../api/types.js";
+// Calls that no core has heard of.
+import type { ToolCallFailed } from "../api/failure.js";
+import type { ToolCall } from "../api/session.js";
 import { ownFailure, type Why } from "./events.js";
 import { CallRecord, Promised } from "./record.js";
 

@@ -1,3 +1,5 @@
+// From the bytes of the module, or where they are, to the module.
+
 /** What a module can be made of. */
 export type ModuleSource = WebAssembly.Module | BufferSource | URL | Response;
 

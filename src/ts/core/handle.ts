@@ -1,7 +1,8 @@
+// One handle in an instance: every way in and out of the core.
 import { ConfigError } from "../api/errors.js";
 import type { Log } from "../base/log.js";
-import { type CallHeaders, Exchanges, type Failure } from "../http/exchanges.js";
-import type { Settings } from "../options/settings.js";
+import type { Failure } from "../http/credentials.js";
+import { type CallHeaders, type ExchangeSettings, Exchanges } from "../http/exchanges.js";
 import type { Instance, Seat } from "./instance.js";
 import { parseMessages } from "./parse.js";
 import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./protocol.js";
@@ -29,7 +30,7 @@ export interface Listener {
 
 /** What a link is made from. */
 export interface LinkSetup {
-  settings: Settings;
+  settings: ExchangeSettings;
   /** The configuration of the core, made from the settings. */
   config: CoreConfig;
   clock: () => number;
@@ -89,7 +90,7 @@ export class Link {
    */
   run(use: (core: Core, handle: number, now: number) => Batch | undefined): void {
     if (this.isElsewhere) {
-      this.#log.write("error", elsewhere.message);
+      this.#log.write("error", elsewhere);
       return;
     }
     const batch = this.ask(use);

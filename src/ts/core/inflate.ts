@@ -1,3 +1,5 @@
+// The bytes of the module from what the inline entry holds.
+
 interface Zlib {
   gunzipSync?(bytes: Uint8Array): Uint8Array<ArrayBuffer>;
 }

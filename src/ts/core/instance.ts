@@ -1,6 +1,7 @@
-import { textOf } from "../api/errors.js";
+// Instances of the module, and the guard around their exports.
 import { isThenable, observed } from "../base/promise.js";
 import { isBrowser } from "../base/runtime.js";
+import { textOf } from "../base/thrown.js";
 import type { Core, CreateCore } from "./protocol.js";
 
 /** Gives the compiled module. Called again only after it failed. */

@@ -1,8 +1,10 @@
 // The boundary with the driver in Rust. `now` is always epoch milliseconds from a clock that never goes back.
 // Exports report failures as values: whatever is thrown out of one means that the instance is lost.
 
+import type { CallDiagnostics, Era, FailureReason, Outcome } from "../api/failure.js";
+import type { Metrics } from "../api/metrics.js";
 import type { OnGap } from "../api/options.js";
-import type { CallDiagnostics, Era, FailureReason, Metrics, Outcome } from "../api/types.js";
+import type { Head } from "../http/exchanges.js";
 
 /** What the driver asks of the wrapper, one object per handle. None of it may throw. */
 export interface Host {
@@ -13,9 +15,6 @@ export interface Host {
   /** The text of a panic, just before the trap. */
   panicked(text: string): void;
 }
-
-/** What the driver reads of a Response. */
-export type Head = Pick<Response, "status" | "headers"> & Partial<Pick<Response, "redirected" | "url">>;
 
 /** The configuration of one handle; what is absent has its default. */
 export interface CoreConfig {

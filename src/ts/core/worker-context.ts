@@ -1,4 +1,4 @@
-import type { Why } from "../call/events.js";
+// The request of a Worker that a session belongs to.
 
 /** workerd's own: none of its objects that do I/O may even be looked at from another request. */
 interface Workerd {
@@ -30,9 +30,5 @@ function socket(): { readonly readyState: number } | undefined {
 }
 
 /** Why nothing can be done from another request. */
-export const elsewhere: Why = {
-  reason: "closed",
-  outcome: "not_sent",
-  message:
-    "this session belongs to another request: in Workers open one in each request, or keep one in a Durable Object",
-};
+export const elsewhere =
+  "this session belongs to another request: in Workers open one in each request, or keep one in a Durable Object";

@@ -1,5 +1,6 @@
+// The `connect` of an entry.
 import type { ConnectOptions } from "../api/options.js";
-import type { Connect, Session } from "../api/types.js";
+import type { Connect, Session } from "../api/session.js";
 import { observed } from "../base/promise.js";
 import type { Instances } from "../core/instance.js";
 import { readSettings } from "../options/settings.js";

@@ -1,6 +1,18 @@
 // What every entry point exports besides its `connect` and its transport.
 
 export { ConfigError, ServerError, ToolCallFailedError } from "../api/errors.js";
+export type { CallEvent, JsonRpcError, JsonRpcNotification, SessionEvent } from "../api/events.js";
+export type {
+  Attempt,
+  CallDiagnostics,
+  DropCause,
+  Era,
+  FailureReason,
+  Level,
+  Outcome,
+  ToolCallFailed,
+} from "../api/failure.js";
+export type { Histogram, Metrics } from "../api/metrics.js";
 export type {
   AuthProvider,
   CallInfo,
@@ -15,23 +27,5 @@ export type {
   Timeouts,
   TransportOptions,
 } from "../api/options.js";
-export type {
-  Attempt,
-  CallDiagnostics,
-  CallEvent,
-  Connect,
-  DropCause,
-  Era,
-  FailureReason,
-  Histogram,
-  JsonRpcError,
-  JsonRpcNotification,
-  Level,
-  Metrics,
-  Outcome,
-  Session,
-  SessionEvent,
-  ToolCall,
-  ToolCallFailed,
-} from "../api/types.js";
+export type { Connect, Session, ToolCall } from "../api/session.js";
 export { type SdkRequestOptions, sdkRequestOptions } from "../sdk/request-options.js";

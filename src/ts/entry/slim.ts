@@ -2,7 +2,7 @@
 
 import { ConfigError } from "../api/errors.js";
 import type { TransportOptions } from "../api/options.js";
-import type { Connect } from "../api/types.js";
+import type { Connect } from "../api/session.js";
 import { observed } from "../base/promise.js";
 import { compile, type ModuleSource } from "../core/compile.js";
 import { createCore } from "../core/core.js";

@@ -1,7 +1,7 @@
 // The entry `landfall/url` in Node, whose fetch reads no files. The only file that imports a module of Node's.
 import { readFile } from "node:fs/promises";
 import type { TransportOptions } from "../api/options.js";
-import type { Connect } from "../api/types.js";
+import type { Connect } from "../api/session.js";
 import { compile } from "../core/compile.js";
 import { createCore } from "../core/core.js";
 import { Instances } from "../core/instance.js";

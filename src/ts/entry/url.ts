@@ -1,7 +1,7 @@
 // The entry `landfall/url`: the module as a file beside the JavaScript, compiled while it streams in.
 
 import type { TransportOptions } from "../api/options.js";
-import type { Connect } from "../api/types.js";
+import type { Connect } from "../api/session.js";
 import { compile } from "../core/compile.js";
 import { createCore } from "../core/core.js";
 import { Instances } from "../core/instance.js";

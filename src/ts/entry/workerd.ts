@@ -1,7 +1,7 @@
 // The entries `landfall` and `landfall/url` in workerd.
 
 import type { TransportOptions } from "../api/options.js";
-import type { Connect } from "../api/types.js";
+import type { Connect } from "../api/session.js";
 import { noSdk } from "../sdk/sdk.js";
 import { ClientTransport } from "../sdk/transport.js";
 import { connector } from "./connect.js";

@@ -1,5 +1,6 @@
-import { textOf } from "../api/errors.js";
+// Reads the body of one response.
 import { ignored, macrotask } from "../base/promise.js";
+import { textOf } from "../base/thrown.js";
 
 /** Where the bytes of one body go. Each call may end, pause or resume the pump it comes from. */
 export interface BodySink {

@@ -1,7 +1,23 @@
+// Where requests get their credentials, and other ones after a refusal.
 import { ConfigError } from "../api/errors.js";
 import type { AuthProvider, ConnectOptions, FetchLike } from "../api/options.js";
 import { observed, within } from "../base/promise.js";
-import type { Failure } from "./exchanges.js";
+import { brand, hide } from "../base/thrown.js";
+
+/** What is known of a failure beside its event. */
+export interface Failure {
+  /** What was thrown, as it is. */
+  thrown?: unknown;
+  /** What is wrong with the headers, where they are why nothing was sent. */
+  unsendable?: string;
+  /** The provider of credentials threw it. */
+  byProvider?: boolean;
+  /** The last response of the call, where it was a refusal. */
+  refusal?: Response;
+  /** The status and the text of a refusal. */
+  status?: number;
+  body?: string;
+}
 
 /** What new credentials are needed for: a 401, or a 403 whose challenge asks for more scope. */
 export type RenewalCause = "unauthorized" | "step_up";
@@ -21,8 +37,13 @@ export interface Credentials {
 /** Makes credentials of the option `authProvider`. Throws {@link ConfigError} for a provider that it can't use. */
 export type ReadProvider = (provider: unknown, serverUrl: URL, options: ConnectOptions) => Credentials;
 
+/** The error of credentials that the server does not take, where no SDK has a class for it. */
+export function plainUnauthorized(message = "Unauthorized"): Error {
+  return hide(brand(new Error(message), "UnauthorizedError"), "name", "UnauthorizedError");
+}
+
 /** Reads the small provider; `unauthorized` makes the error of a 401 that it has no answer to. */
-export function smallProviders(unauthorized: () => Error): ReadProvider {
+export function smallProviders(unauthorized: () => Error = plainUnauthorized): ReadProvider {
   return (given, serverUrl) => {
     const provider = checkedProvider(given);
     return {

@@ -1,8 +1,10 @@
-import { textOf } from "../api/errors.js";
+// HTTP requests: their headers, their abort, what became of them.
+import type { ConnectOptions, FetchLike } from "../api/options.js";
+import type { Log } from "../base/log.js";
 import { observed, onAbort, within } from "../base/promise.js";
-import type { Head } from "../core/protocol.js";
-import type { Settings } from "../options/settings.js";
+import { textOf } from "../base/thrown.js";
 import { BodyPump, type BodySink, cancel } from "./body.js";
+import type { Credentials, Failure } from "./credentials.js";
 
 /** What the exchanges tell of bodies. */
 export interface ExchangeSink {
@@ -11,21 +13,6 @@ export interface ExchangeSink {
   push(exchange: number, bytes: Uint8Array): void;
   end(exchange: number): void;
   fail(exchange: number, message: string, code: string): void;
-}
-
-/** What is known of a failure beside its event. */
-export interface Failure {
-  /** What was thrown, as it is. */
-  thrown?: unknown;
-  /** What is wrong with the headers, where they are why nothing was sent. */
-  unsendable?: string;
-  /** The provider of credentials threw it. */
-  byProvider?: boolean;
-  /** The last response of the call, where it was a refusal. */
-  refusal?: Response;
-  /** The status and the text of a refusal. */
-  status?: number;
-  body?: string;
 }
 
 /** The headers of one call. */
@@ -48,24 +35,35 @@ const tooLate = "LANDFALL_LATE";
 
 const mostFailures = 1_000;
 
-type FetchSettings = Pick<
-  Settings,
-  "fetch" | "requestInit" | "headers" | "handshakeMs" | "log" | "credentials" | "redirect"
->;
+/** What of the user's goes into each request. */
+export interface ExchangeSettings {
+  fetch: FetchLike | undefined;
+  requestInit: RequestInit;
+  headers: ConnectOptions["headers"];
+  /** The longest wait for `headers()`, for a provider of credentials, and for the module. */
+  handshakeMs: number;
+  credentials: Credentials | undefined;
+  /** What `fetch` is told of redirects, where the user said so; else it is the core's business. */
+  redirect: "follow" | "error" | "manual" | undefined;
+  log: Log;
+}
+
+/** What the core reads of a Response. */
+export type Head = Pick<Response, "status" | "headers"> & Partial<Pick<Response, "redirected" | "url">>;
 
 /**
  * The HTTP exchanges of one handle: each with an AbortController of its own, so that they can all be ended from here,
  * also when the core that asked for them is lost.
  */
 export class Exchanges {
-  readonly #settings: FetchSettings;
+  readonly #settings: ExchangeSettings;
   readonly #sink: ExchangeSink;
   readonly #open = new Map<number, Exchange>();
   readonly #warned = new Set<string>();
   readonly #failures = new Map<number, Failure>();
   #muted = false;
 
-  constructor(settings: FetchSettings, sink: ExchangeSink) {
+  constructor(settings: ExchangeSettings, sink: ExchangeSink) {
     this.#settings = settings;
     this.#sink = sink;
   }

@@ -1,5 +1,7 @@
-import { ConfigError, textOf } from "../api/errors.js";
+// A caller's request as the core takes it.
+import { ConfigError } from "../api/errors.js";
 import type { CallInfo, CallOptions } from "../api/options.js";
+import { textOf } from "../base/thrown.js";
 import type { CallSpec } from "../core/protocol.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import {

@@ -1,29 +1,25 @@
-import { ConfigError, textOf } from "../api/errors.js";
+// The options of a session, checked, as settings.
+import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
 import { Log } from "../base/log.js";
 import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
+import { textOf } from "../base/thrown.js";
 import type { CallSpec, CoreConfig } from "../core/protocol.js";
-import { type Credentials, fetchOfProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
-import { plainErrors } from "../sdk/errors.js";
-import { reconnection } from "../session/scheduler.js";
+import { fetchOfProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
+import type { ExchangeSettings } from "../http/exchanges.js";
 import { type Known, readState } from "./state.js";
 import { VERSION } from "./version.js";
 
 /** The options of a session, checked for kind; the core checks the numbers. */
-export interface Settings {
+export interface Settings extends ExchangeSettings {
   /** The configuration of a core, made anew with a seed of its own for each. */
   core(): CoreConfig;
   /** `timeouts.callMs`, where it is a function of the tool's name. */
   callMs: ((tool: string) => number) | undefined;
   /** `timeouts.callMs` was given. */
   hasCallMs: boolean;
-  /** The longest wait for the module, for `headers()` and for a provider of credentials. */
-  handshakeMs: number;
   /** The longest wait for what `onEvent` gives. */
   handlerMs: number;
-  fetch: FetchLike | undefined;
-  requestInit: RequestInit;
-  headers: ConnectOptions["headers"];
   onRequest: ConnectOptions["onRequest"];
   onEvent: ConnectOptions["onEvent"];
   onUnknown: ConnectOptions["onUnknown"];
@@ -34,12 +30,8 @@ export interface Settings {
   /** The session to go on with. */
   known: Known | undefined;
   scheduler: ConnectOptions["reconnectionScheduler"];
-  credentials: Credentials | undefined;
   /** The fetch that a provider of credentials is given. */
   providerFetch: FetchLike;
-  /** What `fetch` is told of redirects, where the user said so; else it is the core's business. */
-  redirect: "follow" | "error" | "manual" | undefined;
-  log: Log;
 }
 
 const clocks = [
@@ -100,7 +92,7 @@ const known = [
 export function readSettings(
   url: string | URL,
   given: ConnectOptions = {},
-  readProvider: ReadProvider = smallProviders(() => plainErrors.unauthorized()),
+  readProvider: ReadProvider = smallProviders(),
 ): Settings {
   const options = group("options", given, known) as ConnectOptions;
   const { handlerMs = 30_000, ...counted } = numbers(options);
@@ -392,4 +384,30 @@ function usableInit(given: RequestInit | undefined): RequestInit {
   }
   usableHeaders("requestInit.headers", init.headers);
   return init;
+}
+
+type Reconnection = Pick<CoreConfig, "baseMs" | "maxMs" | "growFactor" | "maxRetries" | "scheduler">;
+
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0;
+
+/**
+ * The official transports' options for reconnecting, in terms of the core. Those transports check nothing, so what makes
+ * no sense here is left out, and nothing that constructs there is refused.
+ */
+function reconnection(options: ConnectOptions): Reconnection {
+  const { reconnectionOptions, reconnectionScheduler } = options;
+  const { initialReconnectionDelay, maxReconnectionDelay, reconnectionDelayGrowFactor, maxRetries } =
+    reconnectionOptions ?? {};
+  // The core's own limits: a wait takes time, and the first is not longer than the longest.
+  const baseMs = isCount(initialReconnectionDelay) ? Math.max(1, initialReconnectionDelay) : undefined;
+  const maxMs = isCount(maxReconnectionDelay) ? Math.max(baseMs ?? 1, maxReconnectionDelay) : undefined;
+  const isGrowing = isCount(reconnectionDelayGrowFactor) && reconnectionDelayGrowFactor >= 1;
+  return {
+    ...(baseMs === undefined ? {} : { baseMs }),
+    ...(maxMs === undefined ? {} : { maxMs }),
+    ...(isGrowing ? { growFactor: reconnectionDelayGrowFactor } : {}),
+    ...(isCount(maxRetries) ? { maxRetries: Math.floor(maxRetries) } : {}),
+    ...(typeof reconnectionScheduler === "function" ? { scheduler: true } : {}),
+  };
 }

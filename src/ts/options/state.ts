@@ -1,3 +1,4 @@
+// A session as plain data, to go on with it elsewhere.
 import { ConfigError } from "../api/errors.js";
 import type { Json, State } from "../api/options.js";
 import type { CoreConfig } from "../core/protocol.js";

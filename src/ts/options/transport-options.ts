@@ -1,6 +1,7 @@
+// The options of a transport: those of the official classes, too.
 import { ConfigError } from "../api/errors.js";
-import type { ConnectOptions, TransportOptions } from "../api/options.js";
-import type { Sdk } from "../sdk/sdk.js";
+import type { ConnectOptions, FetchLike, TransportOptions } from "../api/options.js";
+import type { ReadProvider } from "../http/credentials.js";
 import { readSettings, type Settings, sharedOptions } from "./settings.js";
 
 const ours = new Set<string>(sharedOptions);
@@ -8,11 +9,17 @@ const own = new Set(["onevent", "sessionId", "protocolVersion"]);
 // Decided, and landfall's own: who gives one of these relies on it.
 const later = new Set(["tasks", "store", "storeKey"]);
 
+/** What the SDK of a Client makes of these options. */
+interface OfSdk {
+  readProvider: ReadProvider;
+  signing?(provider: unknown, fetch: FetchLike): FetchLike | undefined;
+}
+
 /**
  * The options of a transport as settings. What another version of an official transport knows and this one does not is
  * ignored, with a warning to the logger. Throws {@link ConfigError} for what is wrong with an option of landfall's own.
  */
-export function readTransportSettings(url: string | URL, given: TransportOptions, sdk: Sdk): Settings {
+export function readTransportSettings(url: string | URL, given: TransportOptions, sdk: OfSdk): Settings {
   const options: Record<string, unknown> = {};
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(given)) {

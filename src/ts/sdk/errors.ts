@@ -1,9 +1,10 @@
 // How the SDKs' own errors are told: by marks on an error, so that none of them has to be imported.
 
 import { ToolCallFailedError } from "../api/errors.js";
-import type { ToolCallFailed } from "../api/types.js";
-import type { Credentials } from "../http/credentials.js";
-import type { Failure } from "../http/exchanges.js";
+import type { ToolCallFailed } from "../api/failure.js";
+import { brand, hide } from "../base/thrown.js";
+import type { Failure } from "../http/credentials.js";
+import { type Credentials, plainUnauthorized } from "../http/credentials.js";
 
 /** What an HTTP error of an SDK tells of a refusal. */
 export interface Refusal {
@@ -31,12 +32,6 @@ export interface SdkErrors {
 
 // What `MCPClientError.isInstance` of @ai-sdk/mcp looks at.
 const aiMark = Symbol.for("vercel.ai.error.AI_MCPClientError");
-
-/** Marks an error as one of these classes of the SDKs. */
-export function brand<T extends Error>(error: T, ...names: string[]): T {
-  const brands = new Set(names.map((name) => `mcp.${name}`));
-  return hide(error, Symbol.for("mcp.sdk.errorBrands"), brands);
-}
 
 /** Marks an error as an outcome of authorization, which version negotiation passes on as it is. */
 export function escaped<T>(error: T): T {
@@ -79,9 +74,7 @@ export const plainErrors: SdkErrors = {
     return Object.assign(error, { code: "CLIENT_HTTP_UNEXPECTED_CONTENT" });
   },
   failed: failedCall,
-  unauthorized(message = "Unauthorized") {
-    return hide(brand(new Error(message), "UnauthorizedError"), "name", "UnauthorizedError");
-  },
+  unauthorized: plainUnauthorized,
 };
 
 /** What a failure is told by. */
@@ -144,13 +137,4 @@ export function refusalOf(event: ToolCallFailed, failure: Failure): Refusal | un
 export function shortened(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
   return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").slice(0, 200);
-}
-
-function hide<T extends object>(target: T, key: PropertyKey, value: unknown): T {
-  try {
-    Object.defineProperty(target, key, { value, configurable: true, writable: true });
-  } catch {
-    // Frozen: it says more as it is than a copy would.
-  }
-  return target;
 }

@@ -1,7 +1,8 @@
 // A Client's messages as the core takes them.
 
-import { ConfigError, textOf } from "../api/errors.js";
+import { ConfigError } from "../api/errors.js";
 import type { SendOptions } from "../api/options.js";
+import { textOf } from "../base/thrown.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import type { Prepared } from "../options/call-spec.js";
 import { readTimeouts, type Settings } from "../options/settings.js";

@@ -1,8 +1,10 @@
-import type { CallEvent, ToolCallFailed } from "../api/types.js";
+// What a Client has sent and waits for.
+import type { CallEvent } from "../api/events.js";
+import type { ToolCallFailed } from "../api/failure.js";
 import { observed } from "../base/promise.js";
 import type { Receipt } from "../call/ack.js";
 import type { CallSink, ResultEvent } from "../call/record.js";
-import type { Failure } from "../http/exchanges.js";
+import type { Failure } from "../http/credentials.js";
 
 /** What the messages of a Client's have in common. */
 export interface Client {

@@ -1,3 +1,4 @@
+// Options for a Client's request.
 import type { Timeouts } from "../api/options.js";
 import { longestWait } from "../base/promise.js";
 import { connectMsOf } from "../options/settings.js";

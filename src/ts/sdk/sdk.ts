@@ -1,3 +1,4 @@
+// What the SDK of a Client brings along.
 import type { FetchLike } from "../api/options.js";
 import { type ReadProvider, smallProviders } from "../http/credentials.js";
 import { plainErrors, type SdkErrors } from "./errors.js";
@@ -13,5 +14,5 @@ export interface Sdk {
 /** No SDK: its errors are told by marks, and of providers only the small one is known. */
 export const noSdk: Sdk = {
   errors: plainErrors,
-  readProvider: smallProviders(() => plainErrors.unauthorized()),
+  readProvider: smallProviders(),
 };

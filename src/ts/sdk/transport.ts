@@ -1,6 +1,9 @@
+// The drop-in: a `Transport` of the SDKs.
 import { ConfigError } from "../api/errors.js";
+import type { CallEvent, SessionEvent } from "../api/events.js";
+import type { ToolCallFailed } from "../api/failure.js";
+import type { Metrics } from "../api/metrics.js";
 import type { SendOptions, State, TransportOptions } from "../api/options.js";
-import type { CallEvent, Metrics, SessionEvent, ToolCallFailed } from "../api/types.js";
 import { createClock } from "../base/clock.js";
 import { ignored, isThenable, macrotask } from "../base/promise.js";
 import { emit } from "../call/emit.js";
@@ -10,7 +13,7 @@ import { Unknowns } from "../call/outcome-resolver.js";
 import type { CallRecord } from "../call/record.js";
 import { unsentEvent } from "../call/unsent.js";
 import type { Instances } from "../core/instance.js";
-import type { Failure } from "../http/exchanges.js";
+import type { Failure } from "../http/credentials.js";
 import { isPlain, type Settings } from "../options/settings.js";
 import { type Known, stateOf } from "../options/state.js";
 import { readTransportSettings } from "../options/transport-options.js";

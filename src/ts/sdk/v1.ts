@@ -8,8 +8,9 @@ import {
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describeFailure } from "../api/errors.js";
 import type { FetchLike } from "../api/options.js";
+import { brand } from "../base/thrown.js";
 import { type Credentials, isOAuthProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
-import { brand, describeRefusal, markRefused, plainErrors, type SdkErrors } from "./errors.js";
+import { describeRefusal, markRefused, plainErrors, type SdkErrors } from "./errors.js";
 import { unionOf } from "./scopes.js";
 import type { Sdk } from "./sdk.js";
 

@@ -1,6 +1,10 @@
-import { ConfigError, textOf } from "../api/errors.js";
+// One life of a session over one handle of the core.
+import { ConfigError } from "../api/errors.js";
+import type { CallEvent, SessionEvent } from "../api/events.js";
+import type { ToolCallFailed } from "../api/failure.js";
+import type { Metrics } from "../api/metrics.js";
 import type { CallInfo, OnGap } from "../api/options.js";
-import type { CallEvent, Metrics, SessionEvent, ToolCallFailed } from "../api/types.js";
+import { textOf } from "../base/thrown.js";
 import { Receipt } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
 import {
@@ -28,8 +32,9 @@ import type {
   SettleOutput,
   TokenOutput,
 } from "../core/protocol.js";
+import type { Failure } from "../http/credentials.js";
 import { Renewals } from "../http/credentials.js";
-import type { CallHeaders, Failure } from "../http/exchanges.js";
+import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
 import { connectMsOf, type Settings } from "../options/settings.js";
 import type { Known } from "../options/state.js";

@@ -1,6 +1,8 @@
-import { ConfigError, textOf } from "../api/errors.js";
-import type { Metrics } from "../api/types.js";
+// The connections of one session, one after the other.
+import { ConfigError } from "../api/errors.js";
+import type { Metrics } from "../api/metrics.js";
 import { within } from "../base/promise.js";
+import { textOf } from "../base/thrown.js";
 import type { Why } from "../call/events.js";
 import { noMetrics } from "../call/metrics.js";
 import type { Instances } from "../core/instance.js";
@@ -51,7 +53,8 @@ export class Connections {
 
   /** The connection to use after {@link load}, or why there is none. Throws {@link ConfigError}. */
   usable(): Connection | NoConnection {
-    if (this.#connection?.isElsewhere) return { why: elsewhere };
+    if (this.#connection?.isElsewhere)
+      return { why: { reason: "closed", outcome: "not_sent", message: elsewhere } };
     try {
       return this.#live();
     } catch (thrown) {
@@ -70,7 +73,7 @@ export class Connections {
   /** Ends it, with the server's session where that is wanted. From elsewhere nothing of it can be ended. */
   close(): Promise<void> {
     if (this.#connection?.isElsewhere) {
-      this.#owner.settings.log.write("error", elsewhere.message);
+      this.#owner.settings.log.write("error", elsewhere);
       return Promise.resolve();
     }
     const closing = this.#connection?.close() ?? Promise.resolve();

@@ -1,6 +1,6 @@
 // What the handshake told of the server.
 
-import type { Era } from "../api/types.js";
+import type { Era } from "../api/failure.js";
 import type { ReadyOutput } from "../core/protocol.js";
 
 /** What the handshake told of the server. */

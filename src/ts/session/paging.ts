@@ -1,4 +1,5 @@
-import type { ToolCall } from "../api/types.js";
+// Lists that come in pages.
+import type { ToolCall } from "../api/session.js";
 import type { Why } from "../call/events.js";
 
 /** A tool as the server lists it. */

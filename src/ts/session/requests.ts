@@ -1,4 +1,5 @@
-import { textOf } from "../api/errors.js";
+// What the server asks.
+import { textOf } from "../base/thrown.js";
 import type { Settings } from "../options/settings.js";
 
 interface ServerRequest {

@@ -1,33 +1,8 @@
+// The waits that the application times.
 import type { ConnectOptions } from "../api/options.js";
 import type { Log } from "../base/log.js";
 import { longestWait } from "../base/promise.js";
-import type { CoreConfig, ScheduleOutput } from "../core/protocol.js";
-
-type Reconnection = Pick<CoreConfig, "baseMs" | "maxMs" | "growFactor" | "maxRetries" | "scheduler">;
-
-const isCount = (value: unknown): value is number =>
-  typeof value === "number" && Number.isFinite(value) && value >= 0;
-
-/**
- * The official transports' options for reconnecting, in terms of the core. Those transports check nothing, so what makes
- * no sense here is left out, and nothing that constructs there is refused.
- */
-export function reconnection(options: ConnectOptions): Reconnection {
-  const { reconnectionOptions, reconnectionScheduler } = options;
-  const { initialReconnectionDelay, maxReconnectionDelay, reconnectionDelayGrowFactor, maxRetries } =
-    reconnectionOptions ?? {};
-  // The core's own limits: a wait takes time, and the first is not longer than the longest.
-  const baseMs = isCount(initialReconnectionDelay) ? Math.max(1, initialReconnectionDelay) : undefined;
-  const maxMs = isCount(maxReconnectionDelay) ? Math.max(baseMs ?? 1, maxReconnectionDelay) : undefined;
-  const isGrowing = isCount(reconnectionDelayGrowFactor) && reconnectionDelayGrowFactor >= 1;
-  return {
-    ...(baseMs === undefined ? {} : { baseMs }),
-    ...(maxMs === undefined ? {} : { maxMs }),
-    ...(isGrowing ? { growFactor: reconnectionDelayGrowFactor } : {}),
-    ...(isCount(maxRetries) ? { maxRetries: Math.floor(maxRetries) } : {}),
-    ...(typeof reconnectionScheduler === "function" ? { scheduler: true } : {}),
-  };
-}
+import type { ScheduleOutput } from "../core/protocol.js";
 
 type Scheduler = NonNullable<ConnectOptions["reconnectionScheduler"]>;
 

@@ -1,5 +1,8 @@
+// A session of landfall's own.
+import type { Era } from "../api/failure.js";
+import type { Metrics } from "../api/metrics.js";
 import type { CallOptions, State } from "../api/options.js";
-import type { Era, Metrics, Session, ToolCall } from "../api/types.js";
+import type { Session, ToolCall } from "../api/session.js";
 import { createClock } from "../base/clock.js";
 import { observed } from "../base/promise.js";
 import { emit } from "../call/emit.js";

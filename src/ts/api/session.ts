@@ -1,0 +1,74 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+// A session with a server and its calls.
+import type { CallEvent } from "./events.js";
+import type { Era } from "./failure.js";
+import type { Metrics } from "./metrics.js";
+import type { CallOptions, ConnectOptions, State } from "./options.js";
+
+/**
+ * A call that was made. It is under way at once, iterated or not.
+ *
+ * Its events are one queue: several loops share it, each event going to one of them, and the outcome to all that wait for
+ * it. Before a loop begins, and after the last one was left by `break`, the last 1 000 events are kept and older ones dropped, which a `warning` event reports
+ * to the next loop; the outcome is always kept. A message or progress given to a loop is handled when the loop asks for
+ * the next event or is left; what nobody listens to is handled when it comes. Leaving a loop does not cancel the call.
+ * The iteration never throws.
+ */
+export interface ToolCall extends AsyncIterable<CallEvent> {
+  /** The id of the request; it stays the same whatever is done to carry the call through. */
+  readonly id: string;
+  /**
+   * The server's result; `isError: true` is one. Rejects with {@link ServerError} for a JSON-RPC error, with
+   * {@link ToolCallFailedError} where there was no answer. Left alone it never is an unhandled rejection.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: only the caller knows the shape of a result
+  readonly result: Promise<any>;
+  /** Ends the call as `cancelled` and tells the server. Does nothing once the call has ended. */
+  cancel(): void;
+}
+
+/** A session with a server. */
+export interface Session {
+  /**
+   * Calls a tool. Throws {@link ConfigError} for arguments that JSON can't carry (a cycle, a BigInt) and for options
+   * that can't be honoured, also where `replay` or `callKey` fail; then no call was made.
+   */
+  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): ToolCall;
+  /** Sends any request but `initialize`; `params._meta` goes with it. Throws as `callTool` does. */
+  request(method: string, params?: Record<string, unknown>, options?: CallOptions): ToolCall;
+  /** Sends a notification. Resolves when the server took it, rejects with {@link ToolCallFailedError}. */
+  notify(method: string, params?: Record<string, unknown>): Promise<void>;
+  /** The tools of the server, all pages. Rejects as the result of a call does. */
+  listTools(options?: CallOptions): Promise<{ name: string; [key: string]: unknown }[]>;
+  /**
+   * What was counted since the session was opened, or since the last `reset`. What an instance of the module had counted
+   * goes with it when it fails; its calls then count as failed. Stays readable after `close()`.
+   */
+  metrics(options?: { reset?: boolean }): Metrics;
+  /**
+   * What another isolate needs to go on with the session, by the option `state`: plain data that JSON carries. The cursor
+   * of a call is not in it: that is what `onresumptiontoken` tells. A session that is to be taken up must not be ended:
+   * `terminateSessionOnClose: false`. Readable at any time, also after `close()`.
+   */
+  exportState(): State;
+  /**
+   * Ends the session: pending calls end as `closed`, the server is told (`terminateSessionOnClose`), every stream is
+   * aborted. Afterwards there is no request, timer or callback. May be called again; never rejects.
+   */
+  close(): Promise<void>;
+  /** `close()`, where the runtime has `Symbol.asyncDispose`. */
+  [Symbol.asyncDispose]?(): Promise<void>;
+  readonly era: Era;
+  readonly protocolVersion: string;
+  readonly sessionId?: string;
+  readonly serverInfo?: { name: string; version: string };
+  readonly capabilities: Record<string, unknown>;
+}
+
+/**
+ * Opens a session with an MCP server.
+ *
+ * Rejects with {@link ToolCallFailedError} (method `initialize`) where the server can't be reached or refuses, and with
+ * {@link ConfigError} for options that contradict each other or are not known.
+ */
+export type Connect = (url: string | URL, options?: ConnectOptions) => Promise<Session>;

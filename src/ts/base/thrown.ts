@@ -1,0 +1,30 @@
+// What was thrown: its text, and marks on errors that none of their class has to be imported for.
+
+/** The text of anything thrown; Firefox throws strings when it is out of memory. */
+export function textOf(thrown: unknown): string {
+  try {
+    if (!(thrown instanceof Error)) return String(thrown);
+    // Anything can stand in the members of an error, and what is no string must not reach an export.
+    const { message, name } = thrown as { message: unknown; name: unknown };
+    const text = [message, name].find((each) => typeof each === "string" && each !== "");
+    return typeof text === "string" ? text : "an error without a message was thrown";
+  } catch {
+    return "something that can't be shown was thrown";
+  }
+}
+
+/** Gives an object a property that no dump of it lists. */
+export function hide<T extends object>(target: T, key: PropertyKey, value: unknown): T {
+  try {
+    Object.defineProperty(target, key, { value, configurable: true, writable: true });
+  } catch {
+    // Frozen: it says more as it is than a copy would.
+  }
+  return target;
+}
+
+/** Marks an error as one of these classes of the SDKs. */
+export function brand<T extends Error>(error: T, ...names: string[]): T {
+  const brands = new Set(names.map((name) => `mcp.${name}`));
+  return hide(error, Symbol.for("mcp.sdk.errorBrands"), brands);
+}
