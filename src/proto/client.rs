@@ -5,6 +5,7 @@ mod carry;
 mod clocks;
 mod cors;
 mod doubt;
+mod earlier;
 mod handling;
 mod handshake;
 mod listen;
@@ -432,6 +433,8 @@ impl Client {
             may_have_run: false,
             orphans: Vec::new(),
             stream: None,
+            earlier: None,
+            sent_beside: false,
             questions: 0,
             identity: kind.begins_session().then(Identity::default),
             diagnostics: Diagnostics { started_at: now.as_millis(), era: "legacy", ..Diagnostics::default() },

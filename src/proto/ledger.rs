@@ -9,7 +9,7 @@ use super::error::{Outcome, Reason};
 use super::event::{Diagnostics, Level, ReissueCause};
 use super::jsonrpc::{quote, Id};
 use super::session::Identity;
-use super::stream::Stream;
+use super::stream::{Earlier, Stream};
 use super::time::Instant;
 use super::CallId;
 
@@ -137,6 +137,10 @@ pub(crate) struct Entry {
     pub(crate) orphans: Vec<(u32, Option<String>)>,
     /// `None` until it is sent.
     pub(crate) stream: Option<Stream>,
+    /// The body of an earlier request that may still bring the answer.
+    pub(crate) earlier: Option<Earlier>,
+    /// It was sent again beside a silent body: once is enough.
+    pub(crate) sent_beside: bool,
     /// Where its requests go, if a redirect of the endpoint's origin said so; and how many did.
     pub(crate) redirect: Option<String>,
     /// Its session died while its POST had no headers yet: they tell whether it was executed.

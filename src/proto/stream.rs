@@ -127,6 +127,12 @@ pub(crate) struct Stream {
     pub(crate) scheduled: bool,
 }
 
+/// The body of an earlier request, silent when the call was sent again.
+pub(crate) struct Earlier {
+    pub(crate) exchange: ExchangeId,
+    pub(crate) body: Body,
+}
+
 /// A resume that was opened beside a silent body.
 pub(crate) struct Rival {
     pub(crate) exchange: ExchangeId,
@@ -178,6 +184,11 @@ impl Stream {
             }
             Phase::Waiting | Phase::Queued | Phase::Asking | Phase::Authorizing(_) | Phase::Elsewhere => None,
         }
+    }
+
+    /// Whether a body of it is being read: it may still bring the answer.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Reading(..))
     }
 
     /// The event stream that is open.

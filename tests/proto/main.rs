@@ -1,6 +1,7 @@
 //! The core, natively: through its public API and in virtual time.
 #![cfg(not(target_arch = "wasm32"))]
 
+mod busy;
 mod calls;
 mod carried;
 mod clocks;

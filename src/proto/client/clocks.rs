@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Client;
 use crate::proto::error::Reason;
+use crate::proto::event::DropCause;
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
@@ -96,6 +97,13 @@ impl Client {
     }
 
     fn on_recovery_over(&mut self, now: Instant, call: CallId) {
+        if self.send_beside(now, call) {
+            return;
+        }
+        if self.ledger.peek(call).is_some_and(Entry::is_endless) {
+            let text = "the stream fell silent";
+            return self.lost(now, call, Reason::IdleTimeout, DropCause::Idle.into(), text, None);
+        }
         let Some(entry) = self.ledger.get(call) else { return };
         let resumable = entry.stream.as_ref().is_some_and(|stream| stream.cursor().is_some());
         match (entry.cause, resumable) {
@@ -131,6 +139,14 @@ impl Client {
 
 /// Which of a call's two budgets its state asks for.
 fn running_clock(entry: &Entry) -> Option<Clock> {
+    match clock_of_stream(entry) {
+        // Sent again beside a silent body, a call waits for two requests.
+        Some(Clock::Recovery) if entry.earlier.is_some() => Some(Clock::Call),
+        clock => clock,
+    }
+}
+
+fn clock_of_stream(entry: &Entry) -> Option<Clock> {
     let Some(stream) = entry.stream.as_ref() else {
         return entry.was_sent().then_some(Clock::Recovery);
     };

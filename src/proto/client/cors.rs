@@ -66,8 +66,8 @@ impl Client {
         for call in self.ledger.calls() {
             let Some(added) = self.added_headers(call) else { continue };
             let Some(entry) = self.ledger.get(call) else { continue };
-            let rejected =
-                entry.kind == Kind::Request && entry.stream.as_ref().is_some_and(|s| s.rejected >= 2);
+            let rejected = entry.kind == Kind::Request
+                && entry.stream.as_ref().is_some_and(|s| s.rejected >= 2 && !s.is_open());
             if !rejected {
                 continue;
             }

@@ -212,7 +212,7 @@ impl Client {
         let (misses, floor) = (stream.misses, stream.not_before.since(now));
         let wait = self.own_wait(call, misses).max(floor);
         if !floor.is_zero() && self.passes_budget(now, call, floor) {
-            return self.fail_over_budget(now, call, floor);
+            return; // The old body is waited for.
         }
         self.plan(now, call, Level::L1, wait);
         self.announce(now, call, Level::L1, misses + 1, wait);
@@ -270,7 +270,7 @@ impl Client {
         match (failure.reason, failure.diagnostics.last_status) {
             (Reason::NetworkError, _) => Asked::Unanswered,
             // Whoever works for a call may be too busy for a ping.
-            (Reason::ConnectTimeout, _) if self.may_be_busy() => Asked::Unknown,
+            (Reason::ConnectTimeout, _) | (_, Some(408 | 504)) if self.may_be_busy() => Asked::Unknown,
             (Reason::StreamLost, _) | (_, Some(409 | 429 | 503)) => Asked::Unknown,
             _ => Asked::Failed,
         }
@@ -279,7 +279,9 @@ impl Client {
     fn may_be_busy(&self) -> bool {
         let is_open = |entry: &Entry| {
             let phase = entry.stream.as_ref().map(|stream| &stream.phase);
-            entry.kind == Kind::Request && matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)))
+            let is_open =
+                entry.earlier.is_some() || matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)));
+            entry.kind == Kind::Request && is_open
         };
         self.ledger.calls().into_iter().any(|call| self.ledger.peek(call).is_some_and(is_open))
     }
@@ -303,7 +305,7 @@ impl Client {
                 stream.refused = asked == Asked::Answered;
                 stream.barren += 1;
                 self.wait(now, call, false);
-            } else if asked == Asked::Answered && stream.failures >= FAILURES_TO_ASK {
+            } else if asked == Asked::Answered && stream.failures >= FAILURES_TO_ASK && !stream.is_open() {
                 self.on_resumes_failed(now, call);
             } else if stream.suspect && stream.rival.is_none() {
                 self.on_silent_asked(now, call, asked, unanswered_twice);
@@ -331,14 +333,8 @@ impl Client {
                 self.set_clocks(now, call);
             }
             Asked::Unanswered if unanswered_twice => self.give_up_silent(now, call),
-            Asked::Unanswered => {}
-            Asked::Failed | Asked::Unknown => {
-                let resumable = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
-                if !resumable && self.may_reissue(now, call) {
-                    let text = "the stream fell silent";
-                    self.lost(now, call, Reason::IdleTimeout, DropCause::Idle.into(), text, None);
-                }
-            }
+            // A server that works for this very call may answer nothing else: its body stays open, and `recoveryMs` runs.
+            Asked::Unanswered | Asked::Failed | Asked::Unknown => {}
         }
     }
 }

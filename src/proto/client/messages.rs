@@ -16,6 +16,8 @@ const MOST_QUESTIONS: usize = 256;
 pub(super) struct Handing {
     pub(super) key: Option<u32>,
     pub(super) seam: bool,
+    /// It came on the body of an earlier request.
+    pub(super) beside: bool,
 }
 
 impl Client {
@@ -68,11 +70,11 @@ impl Client {
         method: &str,
         token: Option<Id>,
         text: &str,
-        Handing { key, seam }: Handing,
+        Handing { key, seam, beside }: Handing,
     ) {
         let owner = self.progresses(method, &token);
         if let Some(owner) = owner {
-            if owner == call {
+            if owner == call && !beside {
                 self.check_progress(now, call, text);
             }
             let message = self.keep(text);

@@ -107,7 +107,7 @@ impl Client {
             return self.set_clocks(now, call);
         } else if head.status == 202 || head.status == 204 {
             let text = format!("the server answered the request with {} and no body", head.status);
-            return self.fail(now, call, Reason::UnexpectedContent, &text);
+            return self.fail_request(now, call, Reason::UnexpectedContent, &text);
         } else if head.is_event_stream() {
             Body::Events(Box::new(Events::new(now, self.decoder(), false)))
         } else if head.is_json() {
@@ -115,12 +115,12 @@ impl Client {
         } else {
             if let Some(redirect) = &head.redirect {
                 let text = format!("a redirect to {} brought no answer to this request", redirect.shown());
-                return self.fail(now, call, Reason::Redirected, &text);
+                return self.fail_request(now, call, Reason::Redirected, &text);
             }
             let kind = excerpt(head.content_type.as_deref().unwrap_or("none"));
             let text =
                 format!("status {} with content type {kind}, neither JSON nor an event stream", head.status);
-            return self.fail(now, call, Reason::UnexpectedContent, &text);
+            return self.fail_request(now, call, Reason::UnexpectedContent, &text);
         };
         self.call_event(now, call, Event::Open { status: head.status });
         self.read(now, call, exchange, body);
@@ -157,6 +157,9 @@ impl Client {
         let Some(call) = self.served(exchange) else { return };
         if self.rival(call) == Some(exchange) {
             return self.on_rival_body(now, call, bytes);
+        }
+        if self.is_earlier(call, exchange) {
+            return self.on_earlier_body(now, call, exchange, bytes);
         }
         self.cleared(now, call);
         self.rearm_idle(now, call);
@@ -259,7 +262,7 @@ impl Client {
             _ => None,
         };
         let seam = self.events_of(call).is_some_and(|events| std::mem::take(&mut events.seam));
-        let handing = Handing { key, seam };
+        let handing = Handing { key, seam, beside: false };
         self.deliver(now, call, payload, data, handing);
         self.arrive(now, call, id, key, data.len());
     }
@@ -370,6 +373,11 @@ impl Client {
         if self.rival(call) == Some(exchange) {
             return self.on_rival_end(now, call);
         }
+        if self.is_earlier(call, exchange) {
+            self.exchanges.remove(&exchange);
+            self.on_earlier_over(now, call, DropCause::End);
+            return self.send_queued(now);
+        }
         let phase = self.stream(call).map(|stream| &stream.phase);
         if matches!(phase, Some(Phase::Posting(_) | Phase::Resuming(_))) {
             let message = "the response ended before its head".to_string();
@@ -390,6 +398,10 @@ impl Client {
             return self.on_rival_unanswered(now, call, AttemptResult::NetworkError);
         }
         self.exchanges.remove(&exchange);
+        if self.is_earlier(call, exchange) {
+            self.on_earlier_over(now, call, DropCause::Network);
+            return self.send_queued(now);
+        }
         match self.stream(call).map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => {
                 if self.judge_rejected_post(now, call) || self.send_answer_again(now, call) {
@@ -438,13 +450,14 @@ impl Client {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         match scan(text) {
-            Err(_) => self.fail(now, call, Reason::MalformedResponse, "the answer is no JSON"),
+            Err(_) => self.fail_request(now, call, Reason::MalformedResponse, "the answer is no JSON"),
             Ok(Payload::Many(messages)) if messages.is_empty() => {
-                self.fail(now, call, Reason::UnexpectedContent, "the answer is an empty array");
+                self.fail_request(now, call, Reason::UnexpectedContent, "the answer is an empty array");
             }
             Ok(payload) => {
                 self.deliver(now, call, payload, text, Handing::default());
-                self.fail(now, call, Reason::MalformedResponse, "the body holds no response to this request");
+                let text = "the body holds no response to this request";
+                self.fail_request(now, call, Reason::MalformedResponse, text);
             }
         }
     }

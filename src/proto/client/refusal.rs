@@ -69,7 +69,7 @@ impl Client {
             let floor = head.retry_after(now.as_millis());
             return self.lost(now, call, reason, DropCause::Status.into(), &text, floor);
         }
-        self.fail(now, call, reason, &text);
+        self.fail_request(now, call, reason, &text);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::proto::event::{Level, ReissueCause};
 use crate::proto::jsonrpc::Id;
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::replay::{is_read, ReplayOption};
+use crate::proto::stream::Stream;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -52,6 +53,9 @@ impl Client {
         if self.ledger.peek(call).is_some_and(|entry| entry.is_endless() && entry.diagnostics.events > 0) {
             return self.subscribe_again(now, call, reason, why, floor);
         }
+        if self.waits_for_earlier(now, call, reason) {
+            return;
+        }
         if !self.may_reissue(now, call) {
             return self.fail(now, call, reason, text);
         }
@@ -87,31 +91,49 @@ impl Client {
         self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
     }
 
-    /// Parts a call from its stream: its next POST is a re-issue, under a new id. The earlier request can't answer any
-    /// more, but on another stream.
+    /// Parts a call from its stream for good. The earlier request can't answer any more, but on another stream.
     pub(super) fn detach(&mut self, now: Instant, call: CallId, cause: Reason, why: ReissueCause) {
+        let open = self.part(now, call, cause, why).and_then(|stream| stream.exchange());
+        let earlier = self.ledger.get(call).and_then(|entry| entry.earlier.take());
+        for exchange in open.into_iter().chain(earlier.map(|earlier| earlier.exchange)) {
+            self.abort(exchange);
+        }
+    }
+
+    /// The call's next POST is a re-issue, under a new id. The stream that it had is open if it was.
+    pub(super) fn part(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        cause: Reason,
+        why: ReissueCause,
+    ) -> Option<Stream> {
+        self.stats.reissues += 1;
+        let stream = self.leave_stream(now, call);
+        let entry = self.ledger.get(call)?;
+        entry.may_have_run |= entry.delivery == Outcome::Unknown;
+        entry.reissues += 1;
+        entry.adopts = false;
+        entry.reissue_why = Some(why);
+        entry.cause.get_or_insert(cause);
+        stream
+    }
+
+    /// Takes the call out of its stream: nothing that was planned for that happens any more.
+    pub(super) fn leave_stream(&mut self, now: Instant, call: CallId) -> Option<Stream> {
         self.stop_race(call);
         self.skip_failed(now, call);
         self.note_given_up(call);
-        self.stats.reissues += 1;
         self.queue.retain(|queued| *queued != call);
         self.session.parked.retain(|parked| *parked != call);
         self.questions.retain(|question| question.call != call);
         self.stop_timers_of_stream(call);
-        let Some(entry) = self.ledger.get(call) else { return };
+        let entry = self.ledger.get(call)?;
         let stream = entry.stream.take();
         entry.orphans.extend(stream.iter().flat_map(|stream| stream.cursor.held()));
-        let exchange = stream.and_then(|stream| stream.exchange());
-        entry.may_have_run |= entry.delivery == Outcome::Unknown;
-        entry.reissues += 1;
         entry.questions = 0;
-        entry.adopts = false;
-        entry.reissue_why = Some(why);
         entry.planned = None;
-        entry.cause.get_or_insert(cause);
-        if let Some(exchange) = exchange {
-            self.abort(exchange);
-        }
+        stream
     }
 
     pub(super) fn next_wire_id(&mut self) -> Id {

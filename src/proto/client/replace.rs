@@ -44,7 +44,7 @@ impl Client {
             Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
             Kind::Request if replace && may_reissue && !entry.carried_over => {
                 entry.carried_over = true;
-                if entry.stream.is_some() {
+                if entry.reissue_why.is_none() {
                     self.plan_next_session(now, call);
                 }
                 self.timers.stop(Owner::Call(call), Clock::Wait);

@@ -158,6 +158,9 @@ impl Client {
                 }
             }
         }
+        if let Some(earlier) = &entry.earlier {
+            self.abort(earlier.exchange);
+        }
         Some(entry)
     }
 

@@ -11,6 +11,7 @@ pub(crate) struct Bounds {
     pub(crate) call: Time,
     pub(crate) recovery: Time,
     pub(crate) deadline: Time,
+    pub(crate) idle: Time,
 }
 
 impl Clocks {
@@ -44,8 +45,14 @@ impl Bounds {
             own.call.or(base.call).unwrap_or_else(|| half.min(recovery.unwrap_or(120_000.0)).min(120_000.0));
         let recovery = recovery.unwrap_or_else(|| call.max(half.min(120_000.0)));
         let deadline = deadline.unwrap_or_else(|| (call + recovery).max(600_000.0));
+        let idle = own.idle.or(base.idle).unwrap_or_else(|| 45_000f64.min(call * 2.0 / 3.0));
         let micros = |ms: f64| (ms * 1_000.0) as Time;
-        Self { call: micros(call), recovery: micros(recovery), deadline: micros(deadline) }
+        Self {
+            call: micros(call),
+            recovery: micros(recovery),
+            deadline: micros(deadline),
+            idle: micros(idle),
+        }
     }
 }
 

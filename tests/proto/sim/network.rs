@@ -80,6 +80,19 @@ pub(crate) enum Fate {
     Get(Resume),
 }
 
+impl Fate {
+    /// Whether a body follows that may hold the answer.
+    pub(crate) fn is_stream(self) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Post(reply) => {
+                matches!(reply, Reply::Stream | Reply::Slow(_) | Reply::Json | Reply::CutJson)
+            }
+            Self::Get(resume) => matches!(resume, Resume::Served | Resume::Slow(_)),
+        }
+    }
+}
+
 /// What the network does to a body.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -113,6 +126,8 @@ pub(crate) struct Link {
     pub(crate) waiting: Vec<Delivery>,
     /// Half-open.
     pub(crate) silent: bool,
+    /// Its call was sent again while it was open.
+    pub(crate) earlier: bool,
     stalled_until: Time,
     cut_inside: bool,
     last: Time,
@@ -145,6 +160,10 @@ impl Network {
         fate: Fate,
     ) -> LinkId {
         let id = self.links.len();
+        let again = matches!(fate, Fate::Post(_)) && call.is_some();
+        for older in self.links.iter_mut().filter(|older| again && older.call == call) {
+            older.earlier |= older.is_open();
+        }
         self.links.push(Link {
             generation,
             exchange,
@@ -158,6 +177,7 @@ impl Network {
             reading: false,
             waiting: Vec::new(),
             silent: false,
+            earlier: false,
             stalled_until: 0,
             cut_inside: false,
             last: 0,
@@ -169,14 +189,16 @@ impl Network {
     /// Whether this is a resume beside a silent body of the same call.
     pub(crate) fn is_rival(&self, id: LinkId) -> bool {
         let call = self.links[id].call;
-        let older = self.links[..id].iter().any(|link| link.call == call && link.is_open() && link.headed);
-        call.is_some() && older
+        let is_older = |link: &Link| link.call == call && link.is_open() && link.headed && !link.earlier;
+        call.is_some() && !self.links[id].earlier && self.links[..id].iter().any(is_older)
     }
 
     /// Whether a resume of the same call was opened beside this body.
     pub(crate) fn has_rival(&self, id: LinkId) -> bool {
         let call = self.links[id].call;
-        call.is_some() && self.links[id + 1..].iter().any(|link| link.call == call && link.is_open())
+        call.is_some()
+            && !self.links[id].earlier
+            && self.links[id + 1..].iter().any(|link| link.call == call && link.is_open())
     }
 
     /// The request travels to the server.

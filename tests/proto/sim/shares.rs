@@ -33,10 +33,11 @@ pub(crate) enum Happened {
     Tried,
     Adopted,
     GivenBack,
+    Beside,
 }
 
 impl Happened {
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 27] = [
         Self::Cut,
         Self::HalfOpen,
         Self::Duplicate,
@@ -63,6 +64,7 @@ impl Happened {
         Self::Tried,
         Self::Adopted,
         Self::GivenBack,
+        Self::Beside,
     ];
 
     /// What the properties are about.
@@ -78,7 +80,7 @@ impl Happened {
     ];
 
     /// The same, and rare.
-    const RARE: [Self; 3] = [Self::Tried, Self::Adopted, Self::GivenBack];
+    const RARE: [Self; 4] = [Self::Tried, Self::Adopted, Self::GivenBack, Self::Beside];
 
     /// The ingredients that the issue asks for.
     pub(crate) const REQUIRED: [Self; 8] = [

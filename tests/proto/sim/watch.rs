@@ -38,6 +38,14 @@ pub(crate) struct Watch {
     pub(crate) orphans_failed: usize,
     /// What a resume brought beside a silent body: nothing, until it wins.
     pub(crate) rival: Option<(LinkId, Vec<Mark>)>,
+    /// When bytes came last on a body of it that is read.
+    pub(crate) bytes_at: Time,
+    /// It was sent again beside a body that was still open.
+    pub(crate) beside: bool,
+    /// It ended a body itself that could still have answered, and asked for nothing since.
+    pub(crate) gave_up: bool,
+    /// The session was replaced since its last POST.
+    pub(crate) replaced: bool,
     /// When resumes were made since something new came.
     pub(crate) barren: Vec<Time>,
     /// The server's `retry` on this stream.
@@ -82,6 +90,10 @@ impl Watch {
             orphans: BTreeSet::new(),
             orphans_failed: 0,
             rival: None,
+            bytes_at: now,
+            beside: false,
+            gave_up: false,
+            replaced: false,
             barren: Vec::new(),
             retry: None,
             dropped: None,

@@ -21,6 +21,8 @@ impl Judge<'_> {
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);
         match delivery {
+            // What comes on the body of an earlier request is heard; it is not the stream that the call is in.
+            _ if link.earlier => {}
             Delivery::Head(head) => {
                 let passes = matches!(head.status, 408 | 409 | 425 | 429 | 500 | 502..=599);
                 let after = head.retry_after.as_deref().filter(|_| passes);
@@ -39,6 +41,7 @@ impl Judge<'_> {
                 marks.extend(stretch.marks.iter().map(|(_, mark)| mark.clone()));
             }
             Delivery::Bytes(stretch) => {
+                seen.bytes_at = now;
                 self.marks.extend(stretch.marks.iter().map(|(_, mark)| (watch, id, mark.clone())));
             }
             Delivery::End => seen.dropped = (!network.has_rival(id)).then_some(now),
@@ -55,7 +58,10 @@ impl Judge<'_> {
     pub(crate) fn on_abort(&mut self, id: LinkId, network: &Network) {
         self.note_hung_ping(id, &network.links[id]);
         let Some(watch) = network.links[id].call else { return };
+        let (link, is_race) = (&network.links[id], network.is_rival(id) || network.has_rival(id));
         let seen = &mut self.watches[watch];
+        let could_answer = link.reading && !link.ended && !link.earlier && !is_race && link.fate.is_stream();
+        seen.gave_up |= could_answer;
         seen.dropped = None;
         if seen.rival.as_ref().is_some_and(|(rival, _)| *rival == id) {
             seen.rival = None;

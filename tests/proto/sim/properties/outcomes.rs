@@ -156,8 +156,10 @@ impl Judge<'_> {
         let seen = &self.watches[watch];
         let binding = self.schedule.client.max_concurrent < 32;
         let Some(heard) = seen.heard.filter(|_| !seen.unclocked && !binding) else { return };
+        // Sent again beside a silent body, it has `callMs` anew.
+        let calls = if seen.beside { 2 } else { 1 };
         let (silent, most) =
-            ((now - heard).saturating_sub(seen.rested), seen.bounds.call + seen.bounds.recovery);
+            ((now - heard).saturating_sub(seen.rested), seen.bounds.call * calls + seen.bounds.recovery);
         let call = seen.plan;
         self.expect(silent <= most + 1_000, || {
             format!("call {call:?} failed by {reason:?} after {silent} us of silence, {most} are allowed")

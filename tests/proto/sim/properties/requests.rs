@@ -1,12 +1,13 @@
 //! What the client may ask of the world.
 
-use landfall::proto::{Method, ReplayOption};
+use landfall::proto::{Method, OnGap, ReplayOption};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
 use crate::sim::network::{Link, LinkId, Network};
 use crate::sim::schedule::Tool;
 use crate::sim::server::Server;
+use crate::sim::shares::Happened;
 use crate::sim::trail::Place;
 use crate::sim::watch::Sent;
 
@@ -41,9 +42,42 @@ impl Judge<'_> {
         let Some(watch) = link.call else { return };
         match request.method {
             Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
-            _ => self.on_post(now, id, watch),
+            _ => {
+                self.check_reissue(now, watch, network);
+                self.on_post(now, id, watch);
+            }
         }
         self.check_connections(watch, network);
+    }
+
+    /// Nothing is sent again while an older request can still answer, but once: when its body was silent for `idleMs`, and
+    /// `recoveryMs` is over. And no body that could answer is ended for it without a reason.
+    fn check_reissue(&mut self, now: Time, watch: usize, network: &Network) {
+        let plan = self.plan(watch);
+        let crowded = self.schedule.client.max_concurrent < 32;
+        let cut_off = self.sessions.cut_pings >= 2;
+        let open =
+            network.links.iter().filter(|link| link.call == Some(watch) && link.earlier && link.is_open());
+        let open = open.count();
+        let seen = &mut self.watches[watch];
+        let bounds = seen.bounds;
+        let silent = now - seen.bytes_at >= bounds.idle && now - seen.made >= bounds.idle + bounds.recovery;
+        let (once, beside) = (!seen.beside, open > 0);
+        seen.beside |= beside;
+        let gap = seen.gaps > 0 && plan.is_some_and(|plan| plan.on_gap == OnGap::Reissue);
+        let gave_up = std::mem::take(&mut seen.gave_up);
+        let replaced = std::mem::take(&mut seen.replaced);
+        let ended = replaced || gap || crowded || cut_off;
+        let call = seen.plan;
+        self.expect(!beside || (open == 1 && once && silent), || {
+            format!("call {call:?} is sent again while {open} older requests of it can still answer")
+        });
+        self.expect(!gave_up || ended, || {
+            format!("call {call:?} ended a body that could answer, to be sent again")
+        });
+        if beside {
+            self.happened(Happened::Beside);
+        }
     }
 
     /// A call that may have been executed is sent again only if it may be executed twice.
@@ -87,6 +121,7 @@ impl Judge<'_> {
         let seen = &mut self.watches[watch];
         let call = seen.plan;
         seen.gets += 1;
+        seen.gave_up = false;
         seen.rest_over(now);
         seen.barren.push(now);
         // After the third attempt in vain, at most three a second.
@@ -120,7 +155,8 @@ impl Judge<'_> {
         let count = open.len();
         self.expect(count <= most, || format!("{count} connections of {most}"));
         // A silent body may be raced by a resume; two at a time are never asked for.
-        let gets = open.iter().filter(|l| l.call == Some(watch) && l.request.method == Method::Get);
+        let gets =
+            open.iter().filter(|l| l.call == Some(watch) && l.request.method == Method::Get && !l.earlier);
         let (all, asking) = (gets.clone().count(), gets.filter(|link| !link.headed).count());
         self.expect(all <= 2 && asking <= 1, || format!("{all} resumes of one stream at a time"));
     }

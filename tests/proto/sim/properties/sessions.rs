@@ -22,6 +22,8 @@ pub(super) struct Sessions {
     refused: BTreeSet<String>,
     /// How many pings in a row failed in a session.
     failed_pings: BTreeMap<String, u32>,
+    /// How many pings in a row the network cut.
+    pub(super) cut_pings: u32,
     /// The statuses of pings whose answer is not whole.
     pings: BTreeMap<LinkId, u16>,
     initializing: Option<LinkId>,
@@ -96,7 +98,7 @@ impl Judge<'_> {
         self.listed = false;
         // What a server asked of the old session's streams does not bind the new one.
         for watch in &mut self.watches {
-            (watch.parted, watch.floor) = (true, None);
+            (watch.parted, watch.replaced, watch.floor) = (true, true, None);
         }
         let trial = self.sessions.trial.take();
         let Some(session) = self.sessions.used.take() else { return };
@@ -148,13 +150,15 @@ impl Judge<'_> {
                     sessions.refused.insert(session.clone());
                 }
                 if is_ping(link) {
+                    sessions.cut_pings = 0;
                     sessions.pings.insert(id, head.status);
                 } else if accepts(link, head) {
                     *failed = 0;
                 }
             }
             Delivery::End | Delivery::Failed(_) => match sessions.pings.remove(&id) {
-                None | Some(409 | 429 | 503) => {}
+                None => sessions.cut_pings += u32::from(is_ping(link)),
+                Some(409 | 429 | 503) => {}
                 Some(200) if matches!(delivery, Delivery::Failed(_)) => {}
                 Some(200) => {
                     *failed = 0;

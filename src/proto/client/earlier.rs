@@ -1,0 +1,129 @@
+//! A request that was sent again while its old body stays open: the first answer wins (design section 4, "Idle").
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use super::messages::Handing;
+use super::Client;
+use crate::proto::error::Reason;
+use crate::proto::event::{DropCause, Level};
+use crate::proto::jsonrpc::scan;
+use crate::proto::sse::Item;
+use crate::proto::stream::{Body, Earlier, Phase};
+use crate::proto::time::Instant;
+use crate::proto::{CallId, ExchangeId};
+
+impl Client {
+    /// `recoveryMs` is over, and the call's body is silent: where the call may be executed twice it is sent again, once,
+    /// beside that body. Whether it was.
+    pub(super) fn send_beside(&mut self, now: Instant, call: CallId) -> bool {
+        let free = self.free_slots();
+        let may = self.is_ready() && self.may_reissue(now, call) && self.floor(now, call).is_zero();
+        let Some(entry) = self.ledger.get(call).filter(|entry| may && !entry.sent_beside) else {
+            return false;
+        };
+        if !entry.stream.as_ref().is_some_and(|stream| stream.suspect) {
+            return false;
+        }
+        entry.sent_beside = true;
+        let stream = self.part(now, call, Reason::IdleTimeout, DropCause::Idle.into());
+        let Some(Phase::Reading(exchange, body)) = stream.map(|stream| stream.phase) else { return false };
+        // Where every connection is taken, the new request has that of the old one.
+        if free == 0 {
+            self.abort(exchange);
+        }
+        let Some(entry) = self.ledger.get(call) else { return false };
+        entry.earlier = (free > 0).then_some(Earlier { exchange, body });
+        entry.planned = Some((Level::Reissue, Duration::ZERO));
+        entry.call_clock.rearm(now);
+        let attempt = u32::try_from(entry.reissues).unwrap_or(u32::MAX);
+        self.announce(now, call, Level::Reissue, attempt, Duration::ZERO);
+        self.post(now, call);
+        true
+    }
+
+    /// Whether this exchange is the old body of a call that was sent again.
+    pub(super) fn is_earlier(&self, call: CallId, exchange: ExchangeId) -> bool {
+        let earlier = self.ledger.peek(call).and_then(|entry| entry.earlier.as_ref());
+        earlier.is_some_and(|earlier| earlier.exchange == exchange)
+    }
+
+    /// The latest request is over without an answer. Where the old body may still bring one, that is waited for, and
+    /// nothing is sent again meanwhile. Whether it is.
+    pub(super) fn waits_for_earlier(&mut self, now: Instant, call: CallId, reason: Reason) -> bool {
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.earlier.is_some()) else { return false };
+        entry.cause.get_or_insert(reason);
+        if let Some(exchange) = self.leave_stream(now, call).and_then(|stream| stream.exchange()) {
+            self.abort(exchange);
+        }
+        self.set_clocks(now, call);
+        true
+    }
+
+    /// The latest request failed: that ends the call, unless an earlier one can still answer.
+    pub(super) fn fail_request(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
+        if !self.waits_for_earlier(now, call, reason) {
+            self.fail(now, call, reason, text);
+        }
+    }
+
+    /// What the old body brings is heard. Its place in the stream is not kept: it is not resumed.
+    pub(super) fn on_earlier_body(&mut self, now: Instant, call: CallId, exchange: ExchangeId, bytes: &[u8]) {
+        self.stats.bytes += bytes.len() as u64;
+        let most = self.config.max_body_bytes;
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.diagnostics.bytes += bytes.len() as u64;
+        entry.diagnostics.last_byte_at = Some(now.as_millis());
+        let decoder = match entry.earlier.as_mut().map(|earlier| &mut earlier.body) {
+            Some(Body::Json(text)) if text.len() + bytes.len() <= most => {
+                return text.extend_from_slice(bytes);
+            }
+            Some(Body::Events(events)) => events.decoder.take(),
+            _ => None,
+        };
+        let fed = decoder.map(|mut decoder| {
+            let fed = decoder.feed(bytes, &mut |item| {
+                if let Item::Event { data, .. } = item {
+                    self.hear_earlier(now, call, data);
+                }
+                match self.exchanges.contains_key(&exchange) {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            });
+            fed.map(|_| decoder)
+        });
+        match fed {
+            Some(Ok(decoder)) => {
+                let earlier = self.ledger.get(call).and_then(|entry| entry.earlier.as_mut());
+                if let Some(Body::Events(events)) = earlier.map(|earlier| &mut earlier.body) {
+                    events.decoder = Some(decoder);
+                }
+            }
+            // More than a limit allows: it can't answer any more.
+            _ => {
+                self.abort(exchange);
+                self.on_earlier_over(now, call, DropCause::Network);
+            }
+        }
+    }
+
+    fn hear_earlier(&mut self, now: Instant, call: CallId, text: &str) {
+        if let Ok(payload) = scan(text) {
+            self.rearm_call(now, call);
+            self.deliver(now, call, payload, text, Handing { beside: true, ..Handing::default() });
+        }
+    }
+
+    /// The old body is over. If nothing else is under way, so is the call.
+    pub(super) fn on_earlier_over(&mut self, now: Instant, call: CallId, cause: DropCause) {
+        let Some(earlier) = self.ledger.get(call).and_then(|entry| entry.earlier.take()) else { return };
+        if let (Body::Json(text), DropCause::End) = (earlier.body, cause) {
+            self.hear_earlier(now, call, &String::from_utf8_lossy(&text));
+        }
+        self.set_clocks(now, call);
+        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.stream.is_none()) else { return };
+        let reason = entry.cause.unwrap_or(Reason::StreamLost);
+        self.fail(now, call, reason, "it was sent again after a silence, and neither request was answered");
+    }
+}
