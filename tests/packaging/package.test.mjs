@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { plainPaths } from "../../www/build/stage.mjs";
 import { readmes } from "./support.mjs";
 import { installed } from "./tarball.mjs";
 
@@ -20,7 +21,12 @@ describe("the packed package", () => {
     );
     const papers = ["package.json", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
     // A module and its declarations go together, also where only the one is imported.
-    const named = await reachable(package_.folder, [...entries, ...papers], (name) => {
+    const plain = plainPaths(manifest).map(([name]) => name);
+    assert.deepEqual(
+      plain.filter((name) => name.endsWith(".js")),
+      ["url.js", "slim.js", "v1.js", "v2.js"],
+    );
+    const named = await reachable(package_.folder, [...entries, ...plain, ...papers], (name) => {
       const [, module] = /^(.*?)(?:\.d\.ts|\.js)$/.exec(name) ?? [];
       return module ? [`${module}.js`, `${module}.d.ts`] : [];
     });

@@ -36,6 +36,15 @@ function targets(value) {
   return typeof value === "string" ? [value] : Object.values(value).flatMap(targets);
 }
 
+/** For tools that read no `exports` (Parcel, TypeScript's `node10`): each of its paths as a file of that name. */
+export function plainPaths({ exports }) {
+  return Object.entries(exports).flatMap(([path, target]) => {
+    const [, name] = /^\.\/(\w+)$/.exec(path) ?? [];
+    const text = `export * from "${target.default}";\n`;
+    return name === undefined ? [] : [`${name}.js`, `${name}.d.ts`].map((file) => [file, text]);
+  });
+}
+
 /** Throws unless the wrapper tells servers the same version. */
 export function checkVersion(source, version) {
   const [, told] = /\bVERSION = "([^"]*)"/.exec(source) ?? [];
@@ -62,6 +71,7 @@ function stage(out) {
   for (const name of PAPERS) copyFileSync(join(root, name), join(out, name));
 
   const pkg = JSON.parse(readFileSync(join(root, "pkg.json"), "utf8"));
+  for (const [name, text] of plainPaths(pkg)) writeFileSync(join(out, name), text);
   const version = cargoVersion(readFileSync(join(root, "Cargo.toml"), "utf8"));
   checkVersion(readFileSync(join(root, "src/ts/options/version.ts"), "utf8"), version);
   const manifest = toManifest(pkg, version, filesOf(out));

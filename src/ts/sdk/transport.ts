@@ -81,9 +81,7 @@ export class ClientTransport {
   #loading: Promise<void> | undefined;
   #isLoaded = false;
   #isStarted = false;
-  readonly #closing: Promise<void>;
-  #closed!: () => void;
-  #isClosing = false;
+  #closing: Promise<void> | undefined;
   // The Client was told of the end, and has forgotten this transport.
   #isLeft = false;
   #isOver = false;
@@ -94,9 +92,6 @@ export class ClientTransport {
     const settings = readTransportSettings(url, options, sdk);
     this.#settings = settings;
     this.#sdk = sdk;
-    this.#closing = new Promise((resolve) => {
-      this.#closed = resolve;
-    });
     const { sessionId, protocolVersion, onevent } = options;
     if (typeof onevent === "function") this.onevent = onevent;
     if (protocolVersion) this.protocolVersion = protocolVersion;
@@ -169,9 +164,14 @@ export class ClientTransport {
    * request, timer or callback. May be called again; never rejects.
    */
   close(): Promise<void> {
-    if (!this.#isClosing) {
-      this.#isClosing = true;
-      void this.#close().then(this.#closed);
+    if (this.#closing === undefined) {
+      // It is there before `onclose`, which may call this again; and not before, for workerd lets no other request wait
+      // for a promise of this one.
+      let closed!: () => void;
+      this.#closing = new Promise((resolve) => {
+        closed = resolve;
+      });
+      void this.#close().then(closed);
     }
     return this.#closing;
   }
@@ -353,7 +353,7 @@ export class ClientTransport {
 
   /** The connection to use. Throws what `send()` rejects with where there is none. */
   #connection(call?: { id: string | number; method: string; tool: string | undefined }): Connection {
-    const usable = this.#isClosing ? { why: closedBefore } : this.#connections.usable();
+    const usable = this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
     if (!(usable instanceof Connection)) throw this.#unsent(call, usable.why, usable.thrown);
     const version = this.protocolVersion;
     const told = this.#toldVersion;
