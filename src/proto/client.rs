@@ -20,7 +20,7 @@ mod send;
 mod settle;
 mod trial;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -34,6 +34,7 @@ use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
 use super::ledger::{members, notification, Entry, Kind, Ledger, Modern};
 use super::session::{Identity, Session, State};
+use super::sorted::SortedMap;
 use super::stats::Metrics;
 use super::time::{millis, Instant};
 use super::timer::{Clock, Owner, Timers};
@@ -197,7 +198,7 @@ pub struct Client {
     session: Session,
     credentials: Credentials,
     ledger: Ledger,
-    exchanges: BTreeMap<ExchangeId, Purpose>,
+    exchanges: SortedMap<ExchangeId, Purpose>,
     queue: VecDeque<CallId>,
     /// Messages of our own that wait: few are under way at once, whatever a server provokes.
     controls: VecDeque<CallId>,
@@ -227,7 +228,7 @@ impl Client {
             session: Session::new(),
             credentials: Credentials::default(),
             ledger: Ledger::default(),
-            exchanges: BTreeMap::new(),
+            exchanges: SortedMap::new(),
             queue: VecDeque::new(),
             controls: VecDeque::new(),
             timers: Timers::default(),

@@ -3,21 +3,24 @@
 //! The cursor is the last id before the first event that was not handled. Events in hand hold it; what comes again
 //! while it is in hand, or after it was handled, is a repeat; what failed comes again once.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::http::header_value;
+use super::sorted::SortedMap;
 
 /// Ids of events that were handled, with their order: the newest, as hashes.
 #[derive(Debug, Default)]
 struct Seen {
-    order: BTreeMap<u64, u64>,
+    /// By the low bits of the hash: in one table, each new id would move half of all.
+    shelves: Vec<SortedMap<u64, u64>>,
     queue: VecDeque<u64>,
     next: u64,
 }
 
 impl Seen {
     const MOST: usize = 4_096;
+    const SHELVES: usize = 64;
 
     fn hash(id: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -25,22 +28,27 @@ impl Seen {
         hasher.finish()
     }
 
+    fn shelf(&mut self, hash: u64) -> &mut SortedMap<u64, u64> {
+        &mut self.shelves[hash as usize % Self::SHELVES]
+    }
+
     fn insert(&mut self, id: &str) {
-        let hash = Self::hash(id);
-        self.next += 1;
-        if self.order.insert(hash, self.next).is_some() {
+        let (hash, order) = (Self::hash(id), self.next + 1);
+        self.next = order;
+        self.shelves.resize_with(Self::SHELVES, SortedMap::new);
+        if self.shelf(hash).insert(hash, order).is_some() {
             return;
         }
         self.queue.push_back(hash);
         if self.queue.len() > Self::MOST {
             if let Some(oldest) = self.queue.pop_front() {
-                self.order.remove(&oldest);
+                self.shelf(oldest).remove(&oldest);
             }
         }
     }
 
-    fn place(&self, id: &str) -> Option<u64> {
-        self.order.get(&Self::hash(id)).copied()
+    fn place(&self, hash: u64) -> Option<u64> {
+        self.shelves.get(hash as usize % Self::SHELVES)?.get(&hash).copied()
     }
 
     /// A block without data goes by a name of its own: an event may follow under the same id.
@@ -62,6 +70,8 @@ enum State {
 #[derive(Debug)]
 struct Block {
     id: Option<String>,
+    /// Of its id: what is in hand is searched for each event.
+    hash: u64,
     key: Option<u32>,
     bytes: usize,
     state: State,
@@ -69,6 +79,13 @@ struct Block {
     second: bool,
     /// Its data was no JSON: nothing was handed out.
     broken: bool,
+}
+
+impl Block {
+    fn new(id: Option<&str>, key: Option<u32>, bytes: usize, state: State) -> Self {
+        let hash = id.map_or(0, Seen::hash);
+        Self { id: id.map(str::to_string), hash, key, bytes, state, second: false, broken: false }
+    }
 }
 
 /// What a report did.
@@ -119,15 +136,14 @@ impl Cursor {
     /// A block came and was handed out under `key`, or needs no handler. Whether the cursor moved.
     pub(crate) fn arrive(&mut self, id: Option<&str>, key: Option<u32>, bytes: usize) -> bool {
         let state = if key.is_some() { State::InHand } else { State::Done };
-        let again = id
-            .filter(|id| !id.is_empty())
-            .and_then(|id| self.blocks.iter_mut().find(|b| b.id.as_deref() == Some(id)));
-        if let Some(block) = again.filter(|block| block.state == State::Failed) {
+        let again = id.filter(|id| !id.is_empty()).and_then(|id| {
+            self.blocks.iter_mut().find(|b| b.state == State::Failed && b.id.as_deref() == Some(id))
+        });
+        if let Some(block) = again {
             block.second = !std::mem::take(&mut block.broken);
             (block.key, block.state) = (key, state);
         } else {
-            let id = id.map(str::to_string);
-            self.blocks.push_back(Block { id, key, bytes, state, second: false, broken: false });
+            self.blocks.push_back(Block::new(id, key, bytes, state));
         }
         self.advance()
     }
@@ -136,21 +152,13 @@ impl Cursor {
     /// Whether it came broken before.
     pub(crate) fn broken(&mut self, id: Option<&str>) -> bool {
         const NEAR: usize = 64; // A resume brings it early; an endless row of them is not searched.
-        let id = id.map(str::to_string);
-        let known = id.is_some() && self.blocks.iter().take(NEAR).any(|block| block.id == id && block.broken);
+        let mut near = self.blocks.iter().take(NEAR);
+        let known = id.is_some() && near.any(|block| block.broken && block.id.as_deref() == id);
         if self.blocks.len() > Seen::MOST {
             self.blocks.pop_front();
         }
         if !known {
-            self.blocks.push_back(Block {
-                id,
-                key: None,
-                bytes: 1,
-
-                state: State::Failed,
-                second: false,
-                broken: true,
-            });
+            self.blocks.push_back(Block { broken: true, ..Block::new(id, None, 1, State::Failed) });
         }
         known
     }
@@ -196,18 +204,20 @@ impl Cursor {
         if id.is_empty() {
             return None;
         }
-        let mine = self.blocks.iter().find(|block| block.id.as_deref() == Some(id) && block.bytes > 0);
-        match mine {
+        let hash = Seen::hash(id);
+        let is_mine =
+            |block: &&Block| block.hash == hash && block.bytes > 0 && block.id.as_deref() == Some(id);
+        match self.blocks.iter().find(is_mine) {
             Some(block) if block.state == State::Failed => None,
             Some(_) => Some(u64::MAX),
-            None => self.seen.place(id),
+            None => self.seen.place(hash),
         }
     }
 
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.
     pub(crate) fn is_passed(&self, id: &str) -> bool {
         let waits = |block: &Block| block.bytes == 0 && block.id.as_deref() == Some(id);
-        self.blocks.iter().any(waits) || self.seen.place(&Seen::mark(id)).is_some()
+        self.blocks.iter().any(waits) || self.seen.place(Seen::hash(&Seen::mark(id))).is_some()
     }
 
     /// Events that failed and did not come again: their ids, where they have any.

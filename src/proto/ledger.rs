@@ -1,6 +1,5 @@
 //! The ledger: one entry per call that has not ended, one outcome per entry.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::config::{OnGap, Timeouts};
@@ -9,6 +8,7 @@ use super::error::{Outcome, Reason};
 use super::event::{Diagnostics, Level, ReissueCause};
 use super::jsonrpc::{quote, Id};
 use super::session::Identity;
+use super::sorted::SortedMap;
 use super::stream::{Earlier, Stream};
 use super::time::Instant;
 use super::CallId;
@@ -218,9 +218,9 @@ pub(crate) fn members(method: &str, params: &str, meta: &str, progress_token: Op
 /// All calls that have not ended, and the ids they go by on the wire.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    entries: BTreeMap<CallId, Entry>,
-    wire: BTreeMap<Id, CallId>,
-    tokens: BTreeMap<Id, CallId>,
+    entries: SortedMap<CallId, Box<Entry>>,
+    wire: SortedMap<Id, CallId>,
+    tokens: SortedMap<Id, CallId>,
 }
 
 impl Ledger {
@@ -228,8 +228,10 @@ impl Ledger {
         for id in entry.wire_ids.iter().filter(|_| entry.kind.wants_response()) {
             self.wire.insert(id.plain(), call);
         }
-        self.tokens.extend(entry.token.as_ref().map(|token| (token.plain(), call)));
-        self.entries.insert(call, entry);
+        if let Some(token) = &entry.token {
+            self.tokens.insert(token.plain(), call);
+        }
+        self.entries.insert(call, Box::new(entry));
     }
 
     /// Gives a call a new id on the wire.
@@ -241,7 +243,7 @@ impl Ledger {
     }
 
     /// Removes the entry: from here on nothing of the call is known.
-    pub(crate) fn close(&mut self, call: CallId) -> Option<Entry> {
+    pub(crate) fn close(&mut self, call: CallId) -> Option<Box<Entry>> {
         let entry = self.entries.remove(&call)?;
         for id in &entry.wire_ids {
             Self::forget(&mut self.wire, id, call);
@@ -253,18 +255,18 @@ impl Ledger {
     }
 
     /// A caller may use one id or token twice: then it is the later call's.
-    fn forget(names: &mut BTreeMap<Id, CallId>, name: &Id, call: CallId) {
+    fn forget(names: &mut SortedMap<Id, CallId>, name: &Id, call: CallId) {
         if names.get(&name.plain()) == Some(&call) {
             names.remove(&name.plain());
         }
     }
 
     pub(crate) fn get(&mut self, call: CallId) -> Option<&mut Entry> {
-        self.entries.get_mut(&call)
+        self.entries.get_mut(&call).map(Box::as_mut)
     }
 
     pub(crate) fn peek(&self, call: CallId) -> Option<&Entry> {
-        self.entries.get(&call)
+        self.entries.get(&call).map(Box::as_ref)
     }
 
     /// The call that goes by this id on the wire.

@@ -51,6 +51,7 @@ pub mod jsonrpc;
 mod ledger;
 mod replay;
 mod session;
+mod sorted;
 pub mod sse;
 mod stats;
 mod stream;
@@ -67,6 +68,7 @@ pub use event::{
 };
 pub use http::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
 pub use replay::ReplayOption;
+pub use sorted::SortedMap;
 pub use stats::{Drops, Histogram, Histograms, Levels, Metrics, Outcomes, Probes, Resumes, Tried};
 pub use time::Instant;
 pub use timer::Clock;

@@ -1,10 +1,10 @@
 //! Replay safety: which calls may be executed twice (design section 6). Never guessed from a name.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::error::ConfigError;
 use super::jsonrpc::{elements, field, string};
+use super::sorted::SortedMap;
 use super::time::Instant;
 
 /// The option `replay`, as far as it is the same for all calls.
@@ -59,7 +59,7 @@ pub(crate) fn is_read(method: &str) -> bool {
 /// What the server says of its tools, from every `tools/list` that passes.
 #[derive(Debug, Default)]
 pub(crate) struct Hints {
-    safe: BTreeMap<String, bool>,
+    safe: SortedMap<String, bool>,
     until: Option<Instant>,
 }
 

@@ -1,10 +1,11 @@
 //! The session: its state, its id and version, and the one question whether it lives.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::jsonrpc::field;
 use super::replay::Hints;
+use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
 use super::CallId;
 
@@ -68,7 +69,7 @@ pub(crate) struct Session {
     /// When the handshake under way must be done.
     pub(crate) handshake_by: Instant,
     /// Header names of a request that was answered: a preflight let them pass.
-    pub(crate) allowed_headers: BTreeSet<&'static str>,
+    pub(crate) allowed_headers: SortedSet<&'static str>,
     /// The page may not resume here: GETs are rejected while POSTs are answered.
     pub(crate) no_resume: bool,
     /// Streams that fell silent.
@@ -98,7 +99,7 @@ pub(crate) struct Session {
     /// Calls that wait for the speaker.
     pub(crate) parked: Vec<CallId>,
     /// Prefixes of event ids, and the call that uses each; `None`: several do.
-    prefixes: BTreeMap<String, Option<CallId>>,
+    prefixes: SortedMap<String, Option<CallId>>,
     /// A stream was given up before it showed an id: the server may go on to count for it.
     pub(crate) gave_up_unseen: bool,
     /// When the latest replacements began.
@@ -141,7 +142,7 @@ impl Session {
             version: None,
             began: false,
             handshake_by: Instant::default(),
-            allowed_headers: BTreeSet::new(),
+            allowed_headers: SortedSet::default(),
             no_resume: false,
             idle_drops: 0,
             generation: 0,
@@ -157,7 +158,7 @@ impl Session {
             speaker: None,
             parked: Vec::new(),
             gave_up_unseen: false,
-            prefixes: BTreeMap::new(),
+            prefixes: SortedMap::new(),
             replacements: VecDeque::new(),
             capabilities: String::new(),
             restorable: Restorable::default(),
@@ -246,7 +247,7 @@ pub(crate) fn has_session_marker(code: Option<i64>, body: &str) -> bool {
 /// State of a session that setting again restores: members of the requests that set it.
 #[derive(Debug, Default)]
 pub(crate) struct Restorable {
-    subscriptions: BTreeMap<String, String>,
+    subscriptions: SortedMap<String, String>,
     log_level: Option<String>,
 }
 

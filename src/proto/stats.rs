@@ -1,11 +1,10 @@
 //! Metrics: counters and fixed-size histograms. Their shape is the public one.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::error::{Outcome, Reason};
 use super::event::DropCause;
+use super::sorted::SortedMap;
 
 /// A snapshot of the counters since the start or the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -19,7 +18,7 @@ pub struct Metrics {
     /// Calls that failed after at least one attempt to recover.
     pub exhausted: u64,
     /// Failures by reason.
-    pub failed: BTreeMap<Reason, u64>,
+    pub failed: SortedMap<Reason, u64>,
     /// Failures by what is known of the execution.
     pub outcomes: Outcomes,
     /// Streams lost, by cause.
@@ -85,7 +84,7 @@ pub struct Resumes {
     /// Those that opened and brought nothing new.
     pub empty: u64,
     /// Those refused, by status.
-    pub refused: BTreeMap<String, u64>,
+    pub refused: SortedMap<String, u64>,
 }
 
 /// How often a rung was tried, and how often it helped.
@@ -199,7 +198,7 @@ impl Serialize for Histogram {
 
 impl Metrics {
     pub(crate) fn on_failed(&mut self, reason: Reason, outcome: Outcome, recovered: bool) {
-        *self.failed.entry(reason).or_default() += 1;
+        *self.failed.or_default(reason) += 1;
         *match outcome {
             Outcome::NotSent => &mut self.outcomes.not_sent,
             Outcome::Rejected => &mut self.outcomes.rejected,
@@ -220,6 +219,6 @@ impl Metrics {
     }
 
     pub(crate) fn on_refused(&mut self, status: u16) {
-        *self.resumes.refused.entry(status.to_string()).or_default() += 1;
+        *self.resumes.refused.or_default(status.to_string()) += 1;
     }
 }

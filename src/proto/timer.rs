@@ -1,7 +1,6 @@
 //! One table of named timers. Every deadline of the core is in it, under the name of its clock.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
 use super::CallId;
 
@@ -40,8 +39,8 @@ pub(crate) enum Owner {
 /// All armed timers: at most one per owner and clock.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    armed: BTreeMap<(Owner, Clock), Instant>,
-    due: BTreeSet<(Instant, Clock, Owner)>,
+    armed: SortedMap<(Owner, Clock), Instant>,
+    due: SortedSet<(Instant, Clock, Owner)>,
 }
 
 impl Timers {
@@ -62,8 +61,10 @@ impl Timers {
 
     /// Stops every timer of an owner.
     pub(crate) fn release(&mut self, owner: Owner) {
-        let range = (owner, Clock::Deadline)..=(owner, Clock::Close);
-        while let Some((&(_, clock), _)) = self.armed.range(range.clone()).next() {
+        while let Some((&(other, clock), _)) = self.armed.at_least(&(owner, Clock::Deadline)) {
+            if other != owner {
+                return;
+            }
             self.stop(owner, clock);
         }
     }

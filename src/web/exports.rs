@@ -1,7 +1,6 @@
 //! The exports. `handle` names a transport, `now` is epoch milliseconds; a call for an unknown handle does nothing.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Once;
 
@@ -11,10 +10,10 @@ use super::batch::to_js;
 use super::host::Host;
 use super::options::{config_error, Object};
 use super::transport::Transport;
-use crate::proto::{CallId, Client, Config, ExchangeId, Input, Instant, IoFailure};
+use crate::proto::{CallId, Client, Config, ExchangeId, Input, Instant, IoFailure, SortedMap};
 
 thread_local! {
-    static TRANSPORTS: RefCell<BTreeMap<u32, Rc<Transport>>> = const { RefCell::new(BTreeMap::new()) };
+    static TRANSPORTS: RefCell<SortedMap<u32, Rc<Transport>>> = const { RefCell::new(SortedMap::new()) };
     static NEXT: Cell<u32> = const { Cell::new(1) };
     /// Where a panic's text goes: the host of the newest transport.
     static WITNESS: RefCell<Option<Host>> = const { RefCell::new(None) };

@@ -59,6 +59,26 @@ fn an_event_whose_handler_failed_comes_again_with_the_next_resume_once() {
 }
 
 #[test]
+fn an_event_that_failed_comes_again_under_the_id_of_a_block_without_data_that_still_waits() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + "id: 2\n\n" + &note("2", "b")));
+    let keys = world.keys.clone();
+    world.handled(call, keys[1], false);
+    let (cursor, get) = cut(&mut world, post);
+    assert_eq!(cursor, "1");
+    world.body(get, &("id: 2\n\n".to_string() + &note("2", "b")));
+    let again = *world.keys.last().unwrap();
+    assert_eq!(world.messages.len(), 3);
+    world.handled(call, again, true);
+    world.handled(call, keys[0], true);
+    assert_eq!(world.tokens.last().map(String::as_str), Some("2"));
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert!(!world.names().contains(&"event_skipped"), "it was handled at the second time");
+}
+
+#[test]
 fn an_event_that_failed_and_did_not_come_again_is_reported_before_the_outcome() {
     let mut world = World::connected(options());
     let (call, id, post) = world.handling();

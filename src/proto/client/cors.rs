@@ -16,7 +16,7 @@ impl Client {
     /// A request was answered: its headers passed.
     pub(super) fn headers_passed(&mut self, call: CallId) {
         if let Some(entry) = self.ledger.peek(call).filter(|_| self.config.cross_origin) {
-            self.session.allowed_headers.extend(&entry.headers);
+            self.session.allowed_headers.extend(entry.headers.iter().copied());
         }
     }
 

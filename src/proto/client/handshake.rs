@@ -174,7 +174,7 @@ impl Client {
 
     fn fail_connect_closed(&mut self, now: Instant) {
         let entry = match self.ledger.close(CONNECT) {
-            Some(entry) => entry,
+            Some(entry) => *entry,
             None => self.entry(now, Kind::Initialize, "initialize", String::new()),
         };
         self.timers.release(Owner::Call(CONNECT));

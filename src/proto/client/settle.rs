@@ -56,7 +56,7 @@ impl Client {
             let recovered = !entry.diagnostics.attempts.is_empty();
             self.stats.on_failed(reason, delivery, recovered);
         }
-        let failure = self.failure(now, entry, reason, text);
+        let failure = self.failure(now, *entry, reason, text);
         let settlement = Settlement::Failed(Box::new(failure));
         if kind.is_callers() {
             self.outputs.push_back(Output::Settle(call, now, settlement));
@@ -135,7 +135,7 @@ impl Client {
     }
 
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
-    pub(super) fn release(&mut self, now: Instant, call: CallId) -> Option<Entry> {
+    pub(super) fn release(&mut self, now: Instant, call: CallId) -> Option<Box<Entry>> {
         self.close_open_stream(now, call);
         let mut entry = self.ledger.close(call)?;
         if entry.kind == Kind::Request {
