@@ -10,7 +10,7 @@ export interface Timers {
  * Reports once whether an event was handled: when all who were given it are done with it, or at the first who failed.
  * It starts with one holder, who hands the event out.
  */
-export class Receipt {
+export class Ack {
   readonly timers: Timers;
   readonly #report: (ok: boolean) => void;
   #holders = 1;

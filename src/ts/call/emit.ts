@@ -1,36 +1,36 @@
 // Hands an event to the logger and to `onEvent`.
 import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { Settings } from "../options/settings.js";
-import type { Receipt } from "./ack.js";
+import type { Ack } from "./ack.js";
 
 /**
  * Hands an event to the logger and to `onEvent`. Never called inside an export; what they throw harms nothing. With a
- * receipt, `onEvent` is a holder of it, for `handlerMs` at most.
+ * ack, `onEvent` is a holder of it, for `handlerMs` at most.
  */
 export function emit(
   settings: Pick<Settings, "log" | "onEvent" | "handlerMs">,
   event: CallEvent | SessionEvent,
-  receipt?: Receipt,
+  ack?: Ack,
 ): void {
   const { log, onEvent, handlerMs } = settings;
   log.event(event);
   if (onEvent === undefined) return;
-  receipt?.share();
+  ack?.share();
   const failed = (thrown: unknown) => {
     log.threw("onEvent", thrown);
-    receipt?.done(false);
+    ack?.done(false);
   };
   try {
     // A copy: a loop may be given the same event, and neither shall see what the other does with it.
     const handled = onEvent({ ...event });
     if (handled === undefined) {
-      receipt?.done(true);
+      ack?.done(true);
       return;
     }
     const late = () => failed(new Error(`it did not settle within handlerMs (${handlerMs} ms)`));
-    const stop = receipt?.timers.after(handlerMs, late);
+    const stop = ack?.timers.after(handlerMs, late);
     const settled = Promise.resolve(handled).finally(stop);
-    settled.then(() => receipt?.done(true), failed);
+    settled.then(() => ack?.done(true), failed);
   } catch (thrown) {
     failed(thrown);
   }

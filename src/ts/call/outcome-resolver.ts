@@ -4,7 +4,7 @@ import { within } from "../base/promise.js";
 import type { Settings } from "../options/settings.js";
 
 /** The questions that are open with the option `onUnknown`: what became of a call whose outcome is not known. */
-export class Unknowns {
+export class OutcomeResolver {
   readonly #settings: Pick<Settings, "onUnknown" | "log">;
   readonly #open = new Set<() => void>();
   #stopped = false;

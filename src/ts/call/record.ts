@@ -7,7 +7,7 @@ import type { ToolCall } from "../api/session.js";
 import { ignored, longestWait, observed } from "../base/promise.js";
 import type { Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
-import type { Receipt, Timers } from "./ack.js";
+import type { Ack, Timers } from "./ack.js";
 import type { Deadline } from "./deadline.js";
 import { EventQueue } from "./event-queue.js";
 
@@ -40,9 +40,9 @@ export type ResultEvent = Extract<CallEvent, { type: "result" }>;
 export interface CallSink {
   /**
    * One event that is no outcome. `message` is the notification that it tells of; one that is to be handled has a
-   * receipt.
+   * ack.
    */
-  event(event: CallEvent, receipt?: Receipt, message?: object): void;
+  event(event: CallEvent, ack?: Ack, message?: object): void;
   /** The server's answer; `message` is the response that brought it, where one did. */
   answered(event: ResultEvent, message?: object, httpStatus?: number): void;
   /** A notification was taken, or the handshake is done: there is no event for it. */
@@ -122,10 +122,10 @@ export class CallRecord implements Timers {
   }
 
   /** One event that is no outcome. */
-  event(event: CallEvent, receipt?: Receipt, message?: object): void {
+  event(event: CallEvent, ack?: Ack, message?: object): void {
     if (this.#settled) return;
     this.#note(event);
-    this.#sink.event(event, receipt, message);
+    this.#sink.event(event, ack, message);
   }
 
   /** The server's answer. */
@@ -209,14 +209,14 @@ export class Promised implements CallSink {
     };
   }
 
-  /** A loop that has begun is a holder of the receipt. */
-  event(event: CallEvent, receipt?: Receipt): void {
-    if (receipt === undefined || !this.#queue.isHeard) {
+  /** A loop that has begun is a holder of the ack. */
+  event(event: CallEvent, ack?: Ack): void {
+    if (ack === undefined || !this.#queue.isHeard) {
       this.#queue.push(event);
       return;
     }
-    receipt.share();
-    this.#queue.push(event, () => receipt.done(true));
+    ack.share();
+    this.#queue.push(event, () => ack.done(true));
   }
 
   answered(event: ResultEvent, _message?: object, httpStatus?: number): void {

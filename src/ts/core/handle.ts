@@ -7,7 +7,7 @@ import type { Instance, Seat } from "./instance.js";
 import { parseMessages } from "./parse.js";
 import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./protocol.js";
 import { rawId } from "./raw.js";
-import { elsewhere, Home } from "./worker-context.js";
+import { elsewhere, WorkerContext } from "./worker-context.js";
 
 /** What a core told, with the JSON-RPC message it refers to. `lost` is the wrapper's own word, and the last one. */
 export interface Told {
@@ -28,8 +28,8 @@ export interface Listener {
   headersOf(call: number): CallHeaders | undefined;
 }
 
-/** What a link is made from. */
-export interface LinkSetup {
+/** What a handle is made from. */
+export interface HandleSetup {
   settings: ExchangeSettings;
   /** The configuration of the core, made from the settings. */
   config: CoreConfig;
@@ -40,10 +40,10 @@ export interface LinkSetup {
  * One handle in an instance with its exchanges: every way in and out of the core passes here. What the core asks of the
  * network is done at once; what it tells is queued and handed on in order, after the export has returned.
  */
-export class Link {
+export class CoreHandle {
   readonly #instance: Instance;
   readonly #clock: () => number;
-  readonly #home = new Home();
+  readonly #context = new WorkerContext();
   readonly #log: Log;
   readonly #listener: Listener;
   readonly #exchanges: Exchanges;
@@ -55,7 +55,7 @@ export class Link {
   #telling = false;
 
   /** Takes a seat in the instance. Throws {@link ConfigError} where the core refuses the configuration. */
-  constructor(instance: Instance, { settings, config, clock }: LinkSetup, listener: Listener) {
+  constructor(instance: Instance, { settings, config, clock }: HandleSetup, listener: Listener) {
     this.#instance = instance;
     this.#clock = clock;
     this.#log = settings.log;
@@ -81,7 +81,7 @@ export class Link {
 
   /** It was opened for another request of a Worker than the one that asks. */
   get isElsewhere(): boolean {
-    return this.#home.isElsewhere;
+    return this.#context.isElsewhere;
   }
 
   /**

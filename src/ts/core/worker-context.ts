@@ -7,9 +7,9 @@ interface Workerd {
 
 /**
  * The request of a Worker in which something was opened: workerd lets no other request use its streams and timers, except
- * in a Durable Object, whose requests are one. Everywhere else all is one home.
+ * in a Durable Object, whose requests are one. Everywhere else there is one for all.
  */
-export class Home {
+export class WorkerContext {
   // Never connected, and seen by nobody: it tells where it was made.
   readonly #socket = socket();
 

@@ -20,14 +20,14 @@ export interface Failure {
 }
 
 /** What new credentials are needed for: a 401, or a 403 whose challenge asks for more scope. */
-export type RenewalCause = "unauthorized" | "step_up";
+export type RefreshCause = "unauthorized" | "step_up";
 
 /** Where the requests of a session get their credentials. */
 export interface Credentials {
   /** The bearer token of one request, if there is one. */
   token(): Promise<string | undefined> | string | undefined;
   /** Gets other credentials, by the response that refused; throws where there are none to be had. */
-  renew(refusal: Response, why: RenewalCause, fetch: FetchLike): Promise<void>;
+  refresh(refusal: Response, why: RefreshCause, fetch: FetchLike): Promise<void>;
   /** Redeems what the user agent brought back. */
   finish?(codeOrParams: string | URLSearchParams, iss: string | undefined, fetch: FetchLike): Promise<void>;
   /** How often one call may ask for more scope. */
@@ -49,7 +49,7 @@ export function smallProviders(unauthorized: () => Error = plainUnauthorized): R
     return {
       maxStepUps: 0,
       token: () => provider.token(),
-      async renew(response, _why, fetchFn) {
+      async refresh(response, _why, fetchFn) {
         if (provider.onUnauthorized === undefined) throw unauthorized();
         await provider.onUnauthorized({ response, serverUrl, fetchFn });
       },
@@ -79,21 +79,21 @@ function checkedProvider(provider: unknown): AuthProvider {
   return provider as AuthProvider;
 }
 
-interface RenewalSettings {
+interface RefreshSettings {
   credentials: Credentials | undefined;
   handshakeMs: number;
   providerFetch: FetchLike;
 }
 
 /** Gets new credentials for one connection, one flight at a time. A flight that was given up has no word any more. */
-export class Renewals {
-  readonly #settings: RenewalSettings;
+export class CredentialRefresh {
+  readonly #settings: RefreshSettings;
   readonly #tell: (ok: boolean) => void;
   #flight: AbortController | undefined;
   #failure: Failure = {};
 
   /** `tell` is told how each flight ended. */
-  constructor(settings: RenewalSettings, tell: (ok: boolean) => void) {
+  constructor(settings: RefreshSettings, tell: (ok: boolean) => void) {
     this.#settings = settings;
     this.#tell = tell;
   }
@@ -104,7 +104,7 @@ export class Renewals {
   }
 
   /** Begins a flight. */
-  begin(refusal: Response, why: RenewalCause): void {
+  begin(refusal: Response, why: RefreshCause): void {
     const { credentials, handshakeMs, providerFetch } = this.#settings;
     this.stop();
     this.#failure = {};
@@ -118,8 +118,8 @@ export class Renewals {
     };
     const late = () =>
       new Error(`authProvider has no new credentials within handshakeMs (${handshakeMs} ms)`);
-    const renew = () => Promise.resolve().then(() => credentials?.renew(refusal, why, fetch));
-    within(handshakeMs, renew, late, signal).then(
+    const refresh = () => Promise.resolve().then(() => credentials?.refresh(refusal, why, fetch));
+    within(handshakeMs, refresh, late, signal).then(
       () => this.#end(flight),
       (thrown) => this.#end(flight, { thrown, byProvider: true }),
     );

@@ -2,7 +2,7 @@
 import type { CallEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import { observed } from "../base/promise.js";
-import type { Receipt } from "../call/ack.js";
+import type { Ack } from "../call/ack.js";
 import type { CallSink, ResultEvent } from "../call/record.js";
 import type { Failure } from "../http/credentials.js";
 
@@ -35,8 +35,8 @@ abstract class Sent implements CallSink {
   }
 
   /** The message of an event is handled when the Client's handler returned. */
-  event(_event: CallEvent, receipt?: Receipt, message?: object): void {
-    if (message !== undefined && !this.client.deliver(message)) receipt?.done(false);
+  event(_event: CallEvent, ack?: Ack, message?: object): void {
+    if (message !== undefined && !this.client.deliver(message)) ack?.done(false);
   }
 
   answered(_event: ResultEvent, message?: object): void {
@@ -82,9 +82,9 @@ export class SentRequest extends Sent {
     this.#request = request;
   }
 
-  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+  override event(event: CallEvent, ack?: Ack, message?: object): void {
     if (message !== undefined && this.#isOwnProgress(message)) return;
-    super.event(event, receipt, message);
+    super.event(event, ack, message);
   }
 
   override answered(event: ResultEvent, message?: object, httpStatus?: number): void {
@@ -132,7 +132,7 @@ export class SentSubscription extends SentRequest {
     this.#id = request.id;
   }
 
-  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+  override event(event: CallEvent, ack?: Ack, message?: object): void {
     if (event.type === "reissued") this.#wireIds.add(event.wireId);
     const { method, params } = (message ?? {}) as { method?: string; params?: { _meta?: object } };
     if (method === "notifications/subscriptions/acknowledged") {
@@ -144,14 +144,14 @@ export class SentSubscription extends SentRequest {
     const named = isLater
       ? { ...message, params: { ...params, _meta: { ...meta, [subscriptionMember]: this.#id } } }
       : message;
-    super.event(event, receipt, named);
+    super.event(event, ack, named);
   }
 }
 
 /** A stream that is resumed by hand: `done` is settled as soon as it is open; a later failure is only told. */
 export class ResumedStream extends Sent {
-  override event(event: CallEvent, receipt?: Receipt, message?: object): void {
+  override event(event: CallEvent, ack?: Ack, message?: object): void {
     if (event.type === "open" && event.status < 300) this.resolve();
-    super.event(event, receipt, message);
+    super.event(event, ack, message);
   }
 }

@@ -9,7 +9,7 @@ import { ignored, isThenable, macrotask } from "../base/promise.js";
 import { emit } from "../call/emit.js";
 import { jsonRpcError, type Why } from "../call/events.js";
 import { Uncounted } from "../call/metrics.js";
-import { Unknowns } from "../call/outcome-resolver.js";
+import { OutcomeResolver } from "../call/outcome-resolver.js";
 import type { CallRecord } from "../call/record.js";
 import { unsentEvent } from "../call/unsent.js";
 import type { Instances } from "../core/instance.js";
@@ -104,7 +104,7 @@ export class ClientTransport {
     this.#owner = {
       settings,
       clock: createClock(),
-      unknowns: new Unknowns(settings),
+      outcomes: new OutcomeResolver(settings),
       uncounted: new Uncounted(),
       requests: () => this.#requests,
       heard: (message) => void this.#deliver(message),
@@ -465,7 +465,7 @@ export class ClientTransport {
   }
 
   async #close(): Promise<void> {
-    this.#owner.unknowns.stop();
+    this.#owner.outcomes.stop();
     const pending = [...this.#calls.values()].filter(({ origin }) => !isHandshake(origin.method));
     const ending = this.#connections.close();
     // A Client that hears of the end while it passes a rejection on forgets that in favour of an error of its own. With

@@ -56,7 +56,7 @@ function oauth(provider: OAuthClientProvider, serverUrl: URL, maxStepUps: number
   return {
     maxStepUps,
     token: async () => (await provider.tokens())?.access_token,
-    async renew(refusal, why, fetchFn) {
+    async refresh(refusal, why, fetchFn) {
       const challenge = extractWWWAuthenticateParams(refusal);
       if (challenge.resourceMetadataUrl !== undefined || why === "unauthorized")
         resourceMetadataUrl = challenge.resourceMetadataUrl;

@@ -72,7 +72,7 @@ class OAuth implements Credentials {
     return (await this.#provider.tokens())?.access_token;
   }
 
-  async renew(refusal: Response, why: "unauthorized" | "step_up", fetchFn: FetchLike): Promise<void> {
+  async refresh(refusal: Response, why: "unauthorized" | "step_up", fetchFn: FetchLike): Promise<void> {
     const { scope, resourceMetadataUrl } = extractWWWAuthenticateParams(refusal);
     if (why === "step_up") {
       if (resourceMetadataUrl !== undefined) this.#resourceMetadataUrl = resourceMetadataUrl;

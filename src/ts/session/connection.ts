@@ -5,7 +5,7 @@ import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { CallInfo, OnGap } from "../api/options.js";
 import { textOf } from "../base/thrown.js";
-import { Receipt } from "../call/ack.js";
+import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
 import {
   callEvent,
@@ -19,9 +19,9 @@ import {
 } from "../call/events.js";
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics, type Uncounted } from "../call/metrics.js";
-import type { Unknowns } from "../call/outcome-resolver.js";
+import type { OutcomeResolver } from "../call/outcome-resolver.js";
 import { CallRecord, type CallSink, Promised, type ResultEvent } from "../call/record.js";
-import { Link, type Listener, type Told } from "../core/handle.js";
+import { CoreHandle, type Listener, type Told } from "../core/handle.js";
 import type { Instance } from "../core/instance.js";
 import type {
   AuthorizeOutput,
@@ -33,7 +33,7 @@ import type {
   TokenOutput,
 } from "../core/protocol.js";
 import type { Failure } from "../http/credentials.js";
-import { Renewals } from "../http/credentials.js";
+import { CredentialRefresh } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
 import { connectMsOf, type Settings } from "../options/settings.js";
@@ -46,14 +46,14 @@ import { Waits } from "./scheduler.js";
 export interface Owner {
   readonly settings: Settings;
   readonly clock: () => number;
-  readonly unknowns: Unknowns;
+  readonly outcomes: OutcomeResolver;
   readonly uncounted: Uncounted;
   /** Takes what the server asks, and answers by `answer`. */
   requests(answer: (body: string) => void): RequestTaker;
   /** Told a message of the server's that belongs to no call, before its event. */
   heard(message: object): void;
-  /** Told every event in order. Who is to handle the message of one shares its receipt. */
-  emit(event: CallEvent | SessionEvent, receipt?: Receipt): void;
+  /** Told every event in order. Who is to handle the message of one shares its ack. */
+  emit(event: CallEvent | SessionEvent, ack?: Ack): void;
   /** The session stands, for the first time or again. */
   ready(info: SessionInfo, known: Known): void;
   /** The instance was lost before the session stood. */
@@ -78,12 +78,12 @@ export class Connection implements Listener {
   readonly #owner: Owner;
   readonly #settings: Settings;
   readonly #config: CoreConfig;
-  readonly #link: Link;
+  readonly #handle: CoreHandle;
   readonly #records = new Map<number, CallRecord>();
   readonly #requests: RequestTaker;
   readonly #gaps: GapJudge;
   readonly #waits: Waits;
-  readonly #renewals: Renewals;
+  readonly #refresh: CredentialRefresh;
   readonly #end: Promise<void>;
   #ended!: () => void;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
@@ -106,13 +106,13 @@ export class Connection implements Listener {
     });
     this.#requests = owner.requests((body) => this.answer(body));
     this.#waits = new Waits(settings, (call) =>
-      this.#link.run((core, handle, now) => core.reconnect(handle, now, call)),
+      this.#handle.run((core, handle, now) => core.reconnect(handle, now, call)),
     );
-    this.#renewals = new Renewals(settings, (ok) =>
-      this.#link.run((core, handle, now) => core.authorized(handle, now, ok)),
+    this.#refresh = new CredentialRefresh(settings, (ok) =>
+      this.#handle.run((core, handle, now) => core.authorized(handle, now, ok)),
     );
-    this.#link = new Link(instance, { settings, config: this.#config, clock }, this);
-    this.#link.run((core, handle, now) => core.connect(handle, now));
+    this.#handle = new CoreHandle(instance, { settings, config: this.#config, clock }, this);
+    this.#handle.run((core, handle, now) => core.connect(handle, now));
     const greeting = new Promised();
     // A Client's handshake is calls like others.
     if (this.#config.carry === true) greeting.accepted();
@@ -122,54 +122,56 @@ export class Connection implements Listener {
 
   /** It was opened for another request of a Worker than the one that asks. */
   get isElsewhere(): boolean {
-    return this.#link.isElsewhere;
+    return this.#handle.isElsewhere;
   }
 
   /** It takes no more calls: closed, lost, or the handshake failed. */
   get isOver(): boolean {
-    return this.#link.isOver;
+    return this.#handle.isOver;
   }
 
   /** Makes a call. Throws {@link ConfigError} where the core refuses its clocks, or `replay` or `callKey` fail. */
   call(prepared: Prepared, sink: CallSink): CallRecord {
     const nextId = () =>
-      prepared.id ?? this.#link.ask((core, handle) => core.request_id(handle, core.next_call(handle))) ?? "";
+      prepared.id ??
+      this.#handle.ask((core, handle) => core.request_id(handle, core.next_call(handle))) ??
+      "";
     const spec = decide(prepared, this.#settings, nextId);
-    const made = this.#link.ask((core, handle, now) => core.call(handle, now, spec));
+    const made = this.#handle.ask((core, handle, now) => core.call(handle, now, spec));
     if (typeof made === "object") throw new ConfigError(made.option, made.message);
     const connectMs = connectMsOf(this.#config, spec);
     const record = this.#register(made, { ...spec, ...prepared, connectMs }, sink);
-    this.#link.run((core, handle, now) => core.drain(handle, now));
+    this.#handle.run((core, handle, now) => core.drain(handle, now));
     return record;
   }
 
   /** Sends a notification, which is accepted when the server took it. */
   notify(method: string, params: string, sink: CallSink): void {
-    const made = this.#link.ask((core, handle, now) => core.notify(handle, now, method, params));
+    const made = this.#handle.ask((core, handle, now) => core.notify(handle, now, method, params));
     this.#register(made, { method }, sink);
-    this.#link.run((core, handle, now) => core.drain(handle, now));
+    this.#handle.run((core, handle, now) => core.drain(handle, now));
   }
 
   /** Answers a request of the server's. */
   answer(body: string): void {
-    this.#link.run((core, handle, now) => core.answer(handle, now, body));
+    this.#handle.run((core, handle, now) => core.answer(handle, now, body));
   }
 
   /** Ends the server's session, and nothing else. */
   terminate(sink: CallSink): void {
-    const made = this.#link.ask((core, handle, now) => core.terminate(handle, now));
+    const made = this.#handle.ask((core, handle, now) => core.terminate(handle, now));
     this.#register(made, { method: "DELETE" }, sink);
-    this.#link.run((core, handle, now) => core.drain(handle, now));
+    this.#handle.run((core, handle, now) => core.drain(handle, now));
   }
 
   /** The protocol version of later legacy messages. */
   setVersion(version: string): void {
-    this.#link.ask((core, handle) => core.set_version(handle, version));
+    this.#handle.ask((core, handle) => core.set_version(handle, version));
   }
 
   /** What the core has counted, since the beginning or the last reset. After the end, what it had counted then. */
   metrics(reset: boolean): Metrics {
-    const told = this.#link.ask((core, handle, now) => core.metrics(handle, now, reset));
+    const told = this.#handle.ask((core, handle, now) => core.metrics(handle, now, reset));
     const metrics = told ?? this.#metrics ?? noMetrics();
     if (reset) this.#metrics = undefined;
     return metrics;
@@ -177,8 +179,8 @@ export class Connection implements Listener {
 
   /** Ends it. Resolves when nothing of it is left. */
   close(): Promise<void> {
-    this.#link.run((core, handle, now) => core.close(handle, now));
-    if (this.#link.isOver) this.#finish(closed);
+    this.#handle.run((core, handle, now) => core.close(handle, now));
+    if (this.#handle.isOver) this.#finish(closed);
     else this.#closeTimer ??= setTimeout(() => this.#finish(closed), closeMs);
     return this.#end;
   }
@@ -226,7 +228,7 @@ export class Connection implements Listener {
 
   #register(call: number | undefined, from: Origin, sink: CallSink): CallRecord {
     const named =
-      call === undefined ? undefined : this.#link.ask((core, handle) => core.request_id(handle, call));
+      call === undefined ? undefined : this.#handle.ask((core, handle) => core.request_id(handle, call));
     const id = from.id ?? named;
     // A call that trapped the core has no number: it is kept for the outcome that the loss is about to give it.
     this.#strays += 1;
@@ -240,7 +242,7 @@ export class Connection implements Listener {
       info: about && { ...about, requestId },
     };
     const record = new CallRecord(origin, sink, (reason) =>
-      this.#link.run((core, handle, now) => core.cancel(handle, now, key, reason)),
+      this.#handle.run((core, handle, now) => core.cancel(handle, now, key, reason)),
     );
     this.#records.set(key, record);
     if (call !== undefined) this.#guard(call, record);
@@ -249,7 +251,7 @@ export class Connection implements Listener {
 
   /** Arms the second deadline of a call; one that has ended already has none. */
   #guard(call: number, record: CallRecord): void {
-    const deadlineMs = this.#link.ask((core, handle) => core.deadline_ms(handle, call));
+    const deadlineMs = this.#handle.ask((core, handle) => core.deadline_ms(handle, call));
     if (deadlineMs === undefined || Number.isNaN(deadlineMs)) return;
     const times = { deadlineMs, connectMs: record.origin.connectMs ?? connectMsOf(this.#config, {}) };
     record.guard(new Deadline(this.#owner.clock, times, () => this.#expire(call, record, deadlineMs)));
@@ -264,9 +266,9 @@ export class Connection implements Listener {
   /** Ends a call from here; the core is to forget it. */
   #abandon(call: number, record: CallRecord, why: Why): void {
     this.#records.delete(call);
-    this.#fail(record, why, this.#link.takeFailure(call));
-    this.#link.abortCall(call);
-    this.#link.run((core, handle, now) => core.cancel(handle, now, call));
+    this.#fail(record, why, this.#handle.takeFailure(call));
+    this.#handle.abortCall(call);
+    this.#handle.run((core, handle, now) => core.cancel(handle, now, call));
     if (!this.#isHandshake(call)) return;
     this.#finish({ ...why, outcome: "not_sent", message: `the handshake: ${why.message}` });
   }
@@ -297,21 +299,21 @@ export class Connection implements Listener {
       this.#gap(output.call, record, output.at);
     if (record.isSettled) return;
     const event = callEvent(output, record.origin.id, message);
-    const receipt =
-      output.key === undefined ? undefined : new Receipt(record, (ok) => this.#report(output, ok));
-    record.event(event, receipt, isMessage ? (message as object) : undefined);
-    this.#owner.emit(event, receipt);
-    receipt?.done(true);
+    const ack = output.key === undefined ? undefined : new Ack(record, (ok) => this.#report(output, ok));
+    record.event(event, ack, isMessage ? (message as object) : undefined);
+    this.#owner.emit(event, ack);
+    ack?.done(true);
   }
 
   /** Tells the core whether an event was handled, where it still wants to know. */
   #report({ call, key }: EventOutput, ok: boolean): void {
-    if (call !== undefined && key !== undefined && this.#records.has(call)) this.#link.report(call, key, ok);
+    if (call !== undefined && key !== undefined && this.#records.has(call))
+      this.#handle.report(call, key, ok);
   }
 
   /** Reports the events whose handler failed before this outcome, which came in the same bytes, was told. */
   #skip(call: number, record: CallRecord, at: number): void {
-    for (let left = this.#link.dropReports(call); left > 0; left -= 1) {
+    for (let left = this.#handle.dropReports(call); left > 0; left -= 1) {
       this.#owner.uncounted.skip();
       this.#tell(record, { type: "event_skipped", at, requestId: record.origin.id });
     }
@@ -324,8 +326,8 @@ export class Connection implements Listener {
 
   /** The application found a gap. The core deals with it, unless the answer came in the same bytes. */
   #gap(call: number, record: CallRecord, at: number): void {
-    const isDealtWith = this.#link.interject((core, handle, now) => core.gap(handle, now, call));
-    if (isDealtWith || this.#link.isOver) return;
+    const isDealtWith = this.#handle.interject((core, handle, now) => core.gap(handle, now, call));
+    if (isDealtWith || this.#handle.isOver) return;
     const { id: requestId, onGap = this.#settings.onGap } = record.origin;
     this.#tell(record, { type: "gap", at, requestId, kind: "missing", certain: true });
     if (onGap === "continue") return;
@@ -343,8 +345,8 @@ export class Connection implements Listener {
   }
 
   #authorize({ call, why }: AuthorizeOutput): void {
-    const { refusal } = this.#link.failureOf(call);
-    this.#renewals.begin(refusal ?? new Response(null, { status: 401 }), why);
+    const { refusal } = this.#handle.failureOf(call);
+    this.#refresh.begin(refusal ?? new Response(null, { status: 401 }), why);
   }
 
   /** The engine could not parse what the core had found well-formed. */
@@ -372,7 +374,7 @@ export class Connection implements Listener {
     if (record === undefined) return;
     this.#records.delete(output.call);
     this.#waits.end(output.call);
-    const failure = this.#link.takeFailure(output.call);
+    const failure = this.#handle.takeFailure(output.call);
     this.#skip(output.call, record, output.at);
     if (output.type === "accepted") record.accept();
     else if (output.type === "tool_call_failed")
@@ -386,7 +388,7 @@ export class Connection implements Listener {
     const isRefused = reason === "unauthorized" || reason === "forbidden";
     return {
       ...failure,
-      ...(isRefused ? this.#renewals.failure : {}),
+      ...(isRefused ? this.#refresh.failure : {}),
       ...(httpStatus === undefined ? {} : { status: httpStatus }),
       ...(body === undefined ? {} : { body }),
     };
@@ -427,11 +429,12 @@ export class Connection implements Listener {
   /** The end: what is still pending gets its outcome, and nothing runs any more. */
   #finish(why: Why): void {
     clearTimeout(this.#closeTimer);
-    this.#metrics = this.#link.ask((core, handle, now) => core.metrics(handle, now, false)) ?? this.#metrics;
-    this.#link.destroy();
+    this.#metrics =
+      this.#handle.ask((core, handle, now) => core.metrics(handle, now, false)) ?? this.#metrics;
+    this.#handle.destroy();
     this.#requests.abortAll();
     this.#waits.endAll();
-    this.#renewals.stop();
+    this.#refresh.stop();
     const pending = [...this.#records.values()];
     this.#records.clear();
     for (const record of pending) this.#fail(record, why);
@@ -457,7 +460,7 @@ export class Connection implements Listener {
       tell();
       return;
     }
-    const stop = this.#owner.unknowns.ask(info, 3 * connectMs, (result) => {
+    const stop = this.#owner.outcomes.ask(info, 3 * connectMs, (result) => {
       if (result === undefined) {
         tell();
         return;

@@ -13,17 +13,17 @@ interface Answer {
   error?: { code: number; message: string };
 }
 
-/** Who takes the requests of the server's on one link. */
+/** Who takes the requests of the server's on one connection. */
 export interface RequestTaker {
   /** One request; `rawId` is its id as the server wrote it. Called outside of exports; may call back in. */
   take(message: object, rawId?: string): void;
   /** Every message of the server's: a `notifications/cancelled` ends the request it names. */
   hear(message: object): void;
-  /** The link has ended: nothing is answered any more. */
+  /** The connection has ended: nothing is answered any more. */
   abortAll(): void;
 }
 
-/** Requests of the server's on one link: each runs `onRequest` and gives one response, unless it was cancelled. */
+/** Requests of the server's on one connection: each runs `onRequest` and gives one response, unless it was cancelled. */
 export class ServerRequests implements RequestTaker {
   readonly #settings: Pick<Settings, "onRequest" | "log">;
   readonly #answer: (body: string) => void;

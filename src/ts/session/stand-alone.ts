@@ -8,7 +8,7 @@ import { observed } from "../base/promise.js";
 import { emit } from "../call/emit.js";
 import type { Why } from "../call/events.js";
 import { Uncounted } from "../call/metrics.js";
-import { Unknowns } from "../call/outcome-resolver.js";
+import { OutcomeResolver } from "../call/outcome-resolver.js";
 import { Promised } from "../call/record.js";
 import { unsent } from "../call/unsent.js";
 import type { Instances } from "../core/instance.js";
@@ -53,12 +53,12 @@ export class StandAloneSession implements Session {
     this.#owner = {
       settings,
       clock: createClock(),
-      unknowns: new Unknowns(settings),
+      outcomes: new OutcomeResolver(settings),
       uncounted: new Uncounted(),
       requests: (answer) => new ServerRequests(settings, answer),
       // Who listens hears of it by its event.
       heard: () => {},
-      emit: (event, receipt) => emit(settings, event, receipt),
+      emit: (event, ack) => emit(settings, event, ack),
       ready: (info, known) => this.#stands(info, known),
       neverReady: () => {
         this.#connections.known = undefined;
@@ -115,7 +115,7 @@ export class StandAloneSession implements Session {
   }
 
   #close(): Promise<void> {
-    this.#owner.unknowns.stop();
+    this.#owner.outcomes.stop();
     return this.#connections.close();
   }
 
