@@ -49,6 +49,7 @@ mod http;
 mod json;
 pub mod jsonrpc;
 mod ledger;
+mod machines;
 mod replay;
 mod session;
 mod sorted;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::jsonrpc::field;
+use super::machines::outage::Outage;
 use super::replay::Hints;
 use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
@@ -92,12 +93,8 @@ pub(crate) struct Session {
     pub(crate) next_trial: Instant,
     /// A call ended in a timeout: the next one waits until the session was asked.
     pub(crate) suspect: bool,
-    /// The last attempt to recover got no HTTP answer: until one does, one call speaks for all.
-    pub(crate) dark: bool,
-    /// The call whose attempt is under way while it is dark.
-    pub(crate) speaker: Option<CallId>,
-    /// Calls that wait for the speaker.
-    pub(crate) parked: Vec<CallId>,
+    /// Whether HTTP is answered.
+    pub(crate) outage: Outage,
     /// Prefixes of event ids, and the call that uses each; `None`: several do.
     prefixes: SortedMap<String, Option<CallId>>,
     /// A stream was given up before it showed an id: the server may go on to count for it.
@@ -154,9 +151,7 @@ impl Session {
             trial: None,
             next_trial: Instant::default(),
             suspect: false,
-            dark: false,
-            speaker: None,
-            parked: Vec::new(),
+            outage: Outage::default(),
             gave_up_unseen: false,
             prefixes: SortedMap::new(),
             replacements: VecDeque::new(),
@@ -222,9 +217,7 @@ impl Session {
         self.failed_probes = 0;
         self.asks_again = false;
         self.suspect = false;
-        self.dark = false;
-        self.speaker = None;
-        self.parked.clear();
+        self.outage = Outage::default();
         self.believed_marker = false;
         self.hints.forget();
         self.gave_up_unseen = false;

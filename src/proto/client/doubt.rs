@@ -72,7 +72,7 @@ impl Client {
             if std::mem::take(&mut stream.suspect) {
                 entry.planned = None;
                 self.timers.stop(Owner::Call(call), Clock::Wait);
-                self.session.parked.retain(|parked| *parked != call);
+                self.session.outage.unpark(call);
                 self.stop_race(call);
                 self.set_clocks(now, call);
             }

@@ -8,6 +8,7 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::ResponseHead;
 use crate::proto::ledger::{Entry, Kind};
+use crate::proto::machines::outage::MayGo;
 use crate::proto::stream::{Body, Brought, Events, Phase};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
@@ -193,7 +194,7 @@ impl Client {
     /// Plans an attempt.
     pub(super) fn plan(&mut self, now: Instant, call: CallId, level: Level, wait: Duration) {
         // Whoever waited for the speaker has a wait of its own now.
-        self.session.parked.retain(|parked| *parked != call);
+        self.session.outage.unpark(call);
         self.arm_wait(now, call, level, wait);
         if let Some(entry) = self.ledger.get(call) {
             entry.planned = Some((level, wait));
@@ -315,54 +316,30 @@ impl Client {
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = AttemptResult::NetworkError;
         }
-        self.no_answer(call);
+        self.session.outage.unanswered(call);
         if let Some(stream) = self.stream(call) {
             stream.rejected += 1;
         }
         self.on_attempt_failed(now, call, true, false);
     }
 
-    /// An attempt got no HTTP answer: until one does, this call speaks for all.
-    pub(super) fn no_answer(&mut self, call: CallId) {
-        self.session.dark = true;
-        self.session.speaker.get_or_insert(call);
-    }
-
-    /// HTTP is answered again: whoever waited for the speaker may go.
+    /// HTTP is answered: whoever waited for that may go.
     pub(super) fn answered(&mut self, now: Instant) {
-        if !std::mem::take(&mut self.session.dark) {
-            return;
-        }
-        self.session.speaker = None;
-        for call in std::mem::take(&mut self.session.parked) {
+        for call in self.session.outage.answered() {
             let wait = SPREAD.mul_f64(self.rng.fraction());
             self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
         }
     }
 
-    /// The speaker is gone: the next one takes its place.
-    pub(super) fn pass_the_word(&mut self, now: Instant, gone: CallId) {
-        self.session.parked.retain(|parked| *parked != gone);
-        if self.session.speaker == Some(gone) {
-            self.session.speaker = None;
-            if !self.session.parked.is_empty() {
-                let next = self.session.parked.remove(0);
-                self.timers.set(Owner::Call(next), Clock::Wait, now);
-            }
+    /// Whether the call may make its attempt. One that waits longer than our own backoff ever does, at its server's
+    /// word, speaks for nobody.
+    fn may_attempt(&mut self, now: Instant, call: CallId) -> bool {
+        if self.ledger.peek(call).is_none_or(Entry::is_endless) {
+            return true;
         }
-    }
-
-    /// Whether another call speaks for this one. A speaker that waits longer than our own backoff ever does, at its
-    /// server's word, speaks for nobody.
-    fn must_park(&mut self, now: Instant, call: CallId) -> bool {
-        let speaker = *self.session.speaker.get_or_insert(call);
         let soon = now + self.config.backoff.max;
-        let far = self.timers.at(Owner::Call(speaker), Clock::Wait).is_some_and(|at| at > soon);
-        if speaker == call || far {
-            self.session.speaker = Some(call);
-            return false;
-        }
-        true
+        let waits = |call| self.timers.at(Owner::Call(call), Clock::Wait);
+        self.session.outage.may_go(call, |speaker| waits(speaker).is_some_and(|at| at > soon)) == MayGo::Now
     }
 
     /// A wait is over.
@@ -373,11 +350,7 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             stream.scheduled = false;
         }
-        let speaks = self.ledger.peek(call).is_some_and(|entry| !entry.is_endless());
-        if speaks && self.session.dark && self.must_park(now, call) {
-            if !self.session.parked.contains(&call) {
-                self.session.parked.push(call);
-            }
+        if !self.may_attempt(now, call) {
             return;
         }
         if self.ledger.peek(call).is_some_and(|entry| entry.answers.is_some()) {
@@ -411,7 +384,7 @@ impl Client {
         let Some(stream) = self.stream(call) else { return };
         stream.misses += 1;
         let at_once = stream.misses == 1;
-        self.no_answer(call);
+        self.session.outage.unanswered(call);
         self.on_attempt_failed(now, call, true, at_once);
         self.send_queued(now);
     }

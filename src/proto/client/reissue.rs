@@ -125,7 +125,7 @@ impl Client {
         self.skip_failed(now, call);
         self.note_given_up(call);
         self.queue.retain(|queued| *queued != call);
-        self.session.parked.retain(|parked| *parked != call);
+        self.session.outage.unpark(call);
         self.questions.retain(|question| question.call != call);
         self.stop_timers_of_stream(call);
         let entry = self.ledger.get(call)?;

@@ -143,7 +143,9 @@ impl Client {
             self.stats.histograms.call_ms.record(took);
         }
         self.timers.release(Owner::Call(call));
-        self.pass_the_word(now, call);
+        if let Some(next) = self.session.outage.gone(call) {
+            self.timers.set(Owner::Call(next), Clock::Wait, now);
+        }
         self.queue.retain(|queued| *queued != call);
         self.controls.retain(|control| *control != call);
         self.questions.retain(|question| question.call != call);

@@ -1,0 +1,4 @@
+//! Machines: each owns the state of one question and answers it. None knows the client, which asks them and obeys; their
+//! tables of cases stand beside them.
+
+pub(crate) mod outage;
