@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolCallFailedError } from "../../target/npm/api/errors.js";
-import { noSdk } from "../../target/npm/sdk/sdk.js";
+import { noSdk } from "../../target/npm/sdk/binding.js";
 import { sdkV1 } from "../../target/npm/sdk/v1.js";
 import { sdkV2 } from "../../target/npm/sdk/v2.js";
 import { noFetch, startedTransport } from "./support/fake-core.mjs";

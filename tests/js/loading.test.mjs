@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { ConfigError } from "../../target/npm/api/errors.js";
 import { compile } from "../../target/npm/core/compile.js";
-import { decodeBase64, gunzip } from "../../target/npm/core/inflate.js";
+import { decodeBase64, gunzip } from "../../target/npm/core/compile.js";
 import { Instances } from "../../target/npm/core/instance.js";
-import { connector } from "../../target/npm/entry/connect.js";
+import { connector } from "../../target/npm/session/stand-alone.js";
 import { emptyModule, FakeCore, noFetch, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createClock } from "../../target/npm/base/clock.js";
+import { createClock } from "../../target/npm/base/runtime.js";
 import { isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "../../target/npm/base/runtime.js";
 import { connectBy, emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
 

@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { createCore } from "../../target/npm/core/core.js";
 import { Instances } from "../../target/npm/core/instance.js";
-import { connector } from "../../target/npm/entry/connect.js";
-import { noSdk } from "../../target/npm/sdk/sdk.js";
+import { connector } from "../../target/npm/session/stand-alone.js";
+import { noSdk } from "../../target/npm/sdk/binding.js";
 import { ClientTransport } from "../../target/npm/sdk/transport.js";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
@@ -186,7 +186,7 @@ test("trap after trap, each next call makes landfall in the same session", async
 test("the timers of a lost instance keep no process alive", () => {
   const script = `
     import { readFileSync } from "node:fs";
-    import { connector } from "${new URL("../../target/npm/entry/connect.js", import.meta.url)}";
+    import { connector } from "${new URL("../../target/npm/session/stand-alone.js", import.meta.url)}";
     import { createCore } from "${new URL("../../target/npm/core/core.js", import.meta.url)}";
     import { Instances } from "${new URL("../../target/npm/core/instance.js", import.meta.url)}";
     import { eventStream, stubServer } from "${new URL("support/stub-server.mjs", import.meta.url)}";

@@ -10,6 +10,13 @@ const FROM_CORE = ["core/core.js", "entry/landfall.wasm", "entry/wasm-inline.js"
 // What stands in src/ts as a declaration only, since core.mjs makes the module; tsc does not pass it on.
 const DECLARATIONS = ["core/core.d.ts", "entry/landfall.d.wasm.ts", "entry/wasm-inline.d.ts"];
 
+// workerd compiles nothing at run time: there an entry is the same, but that its module is imported.
+const TWINS = [
+  ["index", "workerd"],
+  ["v1", "v1-workerd"],
+  ["v2", "v2-workerd"],
+];
+
 /** `[package] version` of a Cargo.toml: the one place where the version is set. */
 export function cargoVersion(toml) {
   const [, section] = /^\[package\]\n((?:(?!\[).*\n?)*)/m.exec(toml) ?? [];
@@ -48,7 +55,7 @@ export function plainPaths({ exports }) {
 /** Throws unless the wrapper tells servers the same version. */
 export function checkVersion(source, version) {
   const [, told] = /\bVERSION = "([^"]*)"/.exec(source) ?? [];
-  if (told !== version) throw new Error(`src/ts/options/version.ts says ${told}, Cargo.toml ${version}`);
+  if (told !== version) throw new Error(`src/ts/options/settings.ts says ${told}, Cargo.toml ${version}`);
 }
 
 /** Every file in a folder, by its path from there. */
@@ -67,13 +74,19 @@ function stage(out) {
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const project = join(root, "tsconfig.json");
   execFileSync(process.execPath, [tsc, "-p", project, "--outDir", out], { stdio: "inherit" });
+  for (const [entry, twin] of TWINS) {
+    for (const kind of ["js", "d.ts"]) {
+      const text = readFileSync(join(out, `entry/${entry}.${kind}`), "utf8");
+      writeFileSync(join(out, `entry/${twin}.${kind}`), text.replace('"./inline.js"', '"./imported.js"'));
+    }
+  }
   for (const name of DECLARATIONS) copyFileSync(join(root, "src/ts", name), join(out, name));
   for (const name of PAPERS) copyFileSync(join(root, name), join(out, name));
 
   const pkg = JSON.parse(readFileSync(join(root, "pkg.json"), "utf8"));
   for (const [name, text] of plainPaths(pkg)) writeFileSync(join(out, name), text);
   const version = cargoVersion(readFileSync(join(root, "Cargo.toml"), "utf8"));
-  checkVersion(readFileSync(join(root, "src/ts/options/version.ts"), "utf8"), version);
+  checkVersion(readFileSync(join(root, "src/ts/options/settings.ts"), "utf8"), version);
   const manifest = toManifest(pkg, version, filesOf(out));
   writeFileSync(join(out, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }

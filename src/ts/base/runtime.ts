@@ -71,3 +71,20 @@ export function randomSeed(): number {
   const [high = 0, low = 0] = words;
   return (high >>> 11) * 2 ** 32 + low;
 }
+
+// A clock that never goes back.
+
+/**
+ * A clock in epoch milliseconds that never goes back: the wall clock is read once, at the first use, and from there on
+ * the monotonic one counts, so that a corrected wall clock fires or delays no timer.
+ */
+export function createClock(): () => number {
+  let origin: number | undefined;
+  let last = 0;
+  return () => {
+    const elapsed = performance.now();
+    origin ??= Date.now() - elapsed;
+    last = Math.max(last, origin + elapsed);
+    return last;
+  };
+}

@@ -1,17 +1,8 @@
 // The public events, from what the core tells and what the wrapper knows.
 import type { CallEvent, JsonRpcError, JsonRpcNotification, SessionEvent } from "../api/events.js";
-import type { FailureReason, Outcome, ToolCallFailed } from "../api/failure.js";
-import { textOf } from "../base/thrown.js";
-import type { EventOutput, FailureOutput } from "../core/protocol.js";
-import type { Failure } from "../http/credentials.js";
-import type { CallRecord } from "./record.js";
-
-/** Why a call failed, where the wrapper says so itself. */
-export interface Why {
-  reason: FailureReason;
-  outcome: Outcome;
-  message: string;
-}
+import type { EventOutput } from "../core/protocol.js";
+import type { Settings } from "../options/settings.js";
+import type { Ack } from "./ack.js";
 
 /** The public event of a call. A malformed progress is what it is, a message. */
 export function callEvent(output: EventOutput, requestId: string | number, message: unknown): CallEvent {
@@ -42,42 +33,6 @@ export function sessionEvent(output: EventOutput, message: unknown): SessionEven
   return (output.type === "message" ? { ...fields, message } : fields) as SessionEvent;
 }
 
-/** The public event of a call that the core saw fail. */
-export function failureOf(output: FailureOutput, requestId: string | number): ToolCallFailed {
-  const { out: _out, call: _call, httpStatus: _status, body: _body, text, ...fields } = output;
-  return { ...fields, requestId, message: text };
-}
-
-/** A failure that the wrapper states itself, since no core can: from what it knows of the call. */
-export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFailed {
-  const { id, method, tool, isSafe } = record.origin;
-  return {
-    type: "tool_call_failed",
-    at,
-    requestId: id,
-    method,
-    ...(tool === undefined ? {} : { tool }),
-    reason: why.reason,
-    outcome: why.outcome,
-    retrySafe: why.outcome !== "unknown" || isSafe,
-    message: why.message,
-    diagnostics: record.diagnostics(at),
-  };
-}
-
-/** The same failure of a call of which no request was handed to `fetch`: the core can't know. */
-export function unsentCall(event: ToolCallFailed): ToolCallFailed {
-  return event.outcome === "unknown" ? { ...event, outcome: "not_sent", retrySafe: true } : event;
-}
-
-/** The same failure, with what the core can't know: why there were no headers, or what the provider of credentials threw. */
-export function explained(event: ToolCallFailed, failure: Failure): ToolCallFailed {
-  const { unsendable, byProvider, thrown } = failure;
-  const text = unsendable ?? (byProvider === true ? textOf(thrown) : undefined);
-  if (text === undefined || event.message.includes(text)) return event;
-  return { ...event, message: `${event.message}: ${text}` };
-}
-
 /** A JSON-RPC error with its members as the types say, whatever the server sent. */
 export function jsonRpcError(error: unknown): JsonRpcError {
   const { code, message, data } = (error ?? {}) as { code?: unknown; message?: unknown; data?: unknown };
@@ -86,4 +41,37 @@ export function jsonRpcError(error: unknown): JsonRpcError {
     message: typeof message === "string" ? message : "the server answered with an error that has no message",
     ...(data === undefined ? {} : { data }),
   };
+}
+
+/**
+ * Hands an event to the logger and to `onEvent`. Never called inside an export; what they throw harms nothing. With a
+ * ack, `onEvent` is a holder of it, for `handlerMs` at most.
+ */
+export function emit(
+  settings: Pick<Settings, "log" | "onEvent" | "handlerMs">,
+  event: CallEvent | SessionEvent,
+  ack?: Ack,
+): void {
+  const { log, onEvent, handlerMs } = settings;
+  log.event(event);
+  if (onEvent === undefined) return;
+  ack?.share();
+  const failed = (thrown: unknown) => {
+    log.threw("onEvent", thrown);
+    ack?.done(false);
+  };
+  try {
+    // A copy: a loop may be given the same event, and neither shall see what the other does with it.
+    const handled = onEvent({ ...event });
+    if (handled === undefined) {
+      ack?.done(true);
+      return;
+    }
+    const late = () => failed(new Error(`it did not settle within handlerMs (${handlerMs} ms)`));
+    const stop = ack?.timers.after(handlerMs, late);
+    const settled = Promise.resolve(handled).finally(stop);
+    settled.then(() => ack?.done(true), failed);
+  } catch (thrown) {
+    failed(thrown);
+  }
 }

@@ -1,7 +1,7 @@
 // What the wrapper counts beside the core.
 import type { FailureReason, Outcome } from "../api/failure.js";
 import type { Histogram, Metrics } from "../api/metrics.js";
-import type { Why } from "./events.js";
+import type { Why } from "./failure.js";
 
 /** What a core gives that has counted nothing. */
 export function noMetrics(): Metrics {

@@ -2,9 +2,9 @@
 
 import type { TransportOptions } from "../api/options.js";
 import type { Connect } from "../api/session.js";
-import { noSdk } from "../sdk/sdk.js";
+import { noSdk } from "../sdk/binding.js";
 import { ClientTransport } from "../sdk/transport.js";
-import { connector } from "./connect.js";
+import { connector } from "../session/stand-alone.js";
 import { instances } from "./inline.js";
 
 export * from "./exports.js";

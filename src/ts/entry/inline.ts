@@ -1,7 +1,6 @@
 // The module's bytes are inside the JavaScript, so that no bundler needs to know of a second file.
-import { compile } from "../core/compile.js";
+import { compile, decodeBase64, gunzip } from "../core/compile.js";
 import { createCore } from "../core/core.js";
-import { decodeBase64, gunzip } from "../core/inflate.js";
 import { Instances } from "../core/instance.js";
 import inline from "./wasm-inline.js";
 

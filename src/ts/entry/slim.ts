@@ -7,9 +7,9 @@ import { observed } from "../base/promise.js";
 import { compile, type ModuleSource } from "../core/compile.js";
 import { createCore } from "../core/core.js";
 import { Instances } from "../core/instance.js";
-import { noSdk } from "../sdk/sdk.js";
+import { noSdk } from "../sdk/binding.js";
 import { ClientTransport } from "../sdk/transport.js";
-import { connector } from "./connect.js";
+import { connector } from "../session/stand-alone.js";
 
 export type { ModuleSource } from "../core/compile.js";
 export * from "./exports.js";

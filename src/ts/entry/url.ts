@@ -5,9 +5,9 @@ import type { Connect } from "../api/session.js";
 import { compile } from "../core/compile.js";
 import { createCore } from "../core/core.js";
 import { Instances } from "../core/instance.js";
-import { noSdk } from "../sdk/sdk.js";
+import { noSdk } from "../sdk/binding.js";
 import { ClientTransport } from "../sdk/transport.js";
-import { connector } from "./connect.js";
+import { connector } from "../session/stand-alone.js";
 
 export * from "./exports.js";
 

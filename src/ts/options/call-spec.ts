@@ -4,15 +4,8 @@ import type { CallInfo, CallOptions } from "../api/options.js";
 import { textOf } from "../base/thrown.js";
 import type { CallSpec } from "../core/protocol.js";
 import type { CallHeaders } from "../http/exchanges.js";
-import {
-  group,
-  isPlain,
-  jsonObject,
-  readTimeouts,
-  type Settings,
-  usableHeaders,
-  usableOnGap,
-} from "./settings.js";
+import { group, isPlain, jsonObject, usableHeaders } from "./check.js";
+import { readTimeouts, type Settings, usableOnGap } from "./settings.js";
 
 const callClocks = ["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const;
 const known = ["timeouts", "idempotent", "signal", "headers"] as const;

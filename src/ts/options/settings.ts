@@ -3,12 +3,14 @@ import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
 import { Log } from "../base/log.js";
 import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
-import { textOf } from "../base/thrown.js";
 import type { CallSpec, CoreConfig } from "../core/protocol.js";
 import { fetchOfProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
 import type { ExchangeSettings } from "../http/exchanges.js";
+import { callable, group, jsonObject, numeric, object, oneOf, plain, usableHeaders, whole } from "./check.js";
 import { type Known, readState } from "./state.js";
-import { VERSION } from "./version.js";
+
+/** The version of the package, as `clientInfo` tells it to servers that are given no other. */
+export const VERSION = "0.1.0";
 
 /** The options of a session, checked for kind; the core checks the numbers. */
 export interface Settings extends ExchangeSettings {
@@ -170,50 +172,6 @@ export function usableOnGap(value: unknown): OnGap {
   return oneOf("onGap", value, ["continue", "reissue", "fail"]);
 }
 
-/** JSON text of an object. Throws {@link ConfigError} for what JSON can't carry. */
-export function jsonObject(option: string, value: object): string {
-  if (!isPlain(value)) throw new ConfigError(option, `${option} must be a plain object`);
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (thrown) {
-    throw new ConfigError(option, `${option} can't be written as JSON: ${textOf(thrown)}`, { cause: thrown });
-  }
-  if (text === undefined || !text.startsWith("{"))
-    throw new ConfigError(option, `${option} is no object in JSON`);
-  return text;
-}
-
-/** Whether its own members are all there is to it: no array, Map, Date or other built-in. */
-export function isPlain(value: unknown): boolean {
-  return Object.prototype.toString.call(value) === "[object Object]";
-}
-
-/** An object with no other members than `names`; members that are `undefined` are left out. */
-export function group(option: string, value: unknown, names: readonly string[]): Record<string, unknown> {
-  const members: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(plain(option, value) ?? {})) {
-    if (member === undefined) continue;
-    if (!names.includes(name)) {
-      const path = option === "options" ? name : `${option}.${name}`;
-      throw new ConfigError(path, `${path} is not an option that this version of landfall honours here`);
-    }
-    members[name] = member;
-  }
-  return members;
-}
-
-/** Headers, or a function that will give them. */
-export function usableHeaders<T>(option: string, headers: T): T {
-  if (headers === undefined || typeof headers === "function") return headers;
-  try {
-    new Headers(headers as HeadersInit);
-  } catch (thrown) {
-    throw new ConfigError(option, `${option} can't be used: ${textOf(thrown)}`, { cause: thrown });
-  }
-  return headers;
-}
-
 function endpoint(url: string | URL): { url: string } {
   let parsed: URL;
   try {
@@ -262,11 +220,6 @@ function numbers(options: ConnectOptions) {
     ...(events === undefined ? {} : { maxPendingEvents: whole("limits.maxPending.events", events) }),
     ...(bytes === undefined ? {} : { maxPendingBytes: whole("limits.maxPending.bytes", bytes) }),
   };
-}
-
-function whole(option: string, value: number): number {
-  if (Number.isInteger(value) && value >= 1) return value;
-  throw new ConfigError(option, `${option} must be a whole number of at least 1, not ${value}`);
 }
 
 function concurrency(url: string): { maxConcurrent?: number; untilHeaders?: boolean } {
@@ -319,39 +272,6 @@ function redirects({ redirectPolicy, requestInit }: ConnectOptions): Settings["r
   return redirectPolicy === "follow" ? "follow" : undefined;
 }
 
-function oneOf<const T extends string>(option: string, value: unknown, values: readonly T[]): T {
-  const found = values.find((each) => each === value);
-  if (found !== undefined) return found;
-  const later = option === "era" && (value === "modern" || value === "sse");
-  const why = later ? "comes with a later version" : `must be one of ${values.join(", ")}`;
-  throw new ConfigError(option, `${option}: ${later ? `"${value}" ` : ""}${why}`);
-}
-
-function numeric<K extends string>(
-  prefix: string,
-  values: { [key in K]?: unknown },
-): { [key in K]?: number } {
-  for (const [name, value] of Object.entries(values)) {
-    if (Number.isFinite(value)) continue;
-    const option = prefix + name;
-    const kind = typeof value === "object" ? "an object" : `a ${typeof value}`;
-    const given = typeof value === "number" ? String(value) : kind;
-    throw new ConfigError(option, `${option} must be a finite number, not ${given}`);
-  }
-  return values as { [key in K]?: number };
-}
-
-function plain<T>(option: string, value: T): T {
-  if (value === undefined || isPlain(value)) return value;
-  throw new ConfigError(option, `${option} must be a plain object`);
-}
-
-function object<T>(option: string, value: T): T {
-  if (value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value)))
-    return value;
-  throw new ConfigError(option, `${option} must be an object`);
-}
-
 function usableReplay(given: Replay | undefined): Replay | undefined {
   if (given === undefined || typeof given === "string" || typeof given === "function") return given;
   for (const [tool, value] of Object.entries(plain("replay", given))) {
@@ -359,11 +279,6 @@ function usableReplay(given: Replay | undefined): Replay | undefined {
     throw new ConfigError(`replay.${tool}`, `replay.${tool} must be true or false`);
   }
   return { ...given };
-}
-
-function callable<T>(option: string, value: T): T {
-  if (value === undefined || typeof value === "function") return value;
-  throw new ConfigError(option, `${option} must be a function`);
 }
 
 function usableFetch(given: FetchLike | undefined): FetchLike | undefined {

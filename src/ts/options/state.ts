@@ -1,7 +1,8 @@
 // A session as plain data, to go on with it elsewhere.
 import { ConfigError } from "../api/errors.js";
+import type { Era } from "../api/failure.js";
 import type { Json, State } from "../api/options.js";
-import type { CoreConfig } from "../core/protocol.js";
+import type { CoreConfig, ReadyOutput } from "../core/protocol.js";
 
 /** What is needed to go on with a session on another instance. */
 export type Known = Pick<CoreConfig, "sessionId" | "protocolVersion" | "greeting" | "hello">;
@@ -57,4 +58,39 @@ function isObjectText(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** What the handshake told of the server. */
+export interface SessionInfo {
+  era: Era;
+  protocolVersion: string;
+  sessionId?: string;
+  serverInfo?: { name: string; version: string };
+  capabilities: Record<string, unknown>;
+}
+
+// Capabilities are written into a state, and no engine writes what is nested without end.
+const deepest = 64;
+
+/** The same, from the response to it as far as that says. */
+export function infoOf(output: ReadyOutput, message: unknown): SessionInfo {
+  const { result } = (message ?? {}) as { result?: { serverInfo?: unknown; capabilities?: unknown } };
+  const { serverInfo, capabilities } = result ?? {};
+  return {
+    era: output.era,
+    protocolVersion: output.protocolVersion,
+    ...(output.sessionId === undefined ? {} : { sessionId: output.sessionId }),
+    ...(isObject(serverInfo) ? { serverInfo: serverInfo as { name: string; version: string } } : {}),
+    capabilities: isObject(capabilities) && isShallow(capabilities, deepest) ? capabilities : {},
+  };
+}
+
+/** Whether it has members, and is no list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1));
 }

@@ -3,8 +3,7 @@
 import { ToolCallFailedError } from "../api/errors.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import { brand, hide } from "../base/thrown.js";
-import type { Failure } from "../http/credentials.js";
-import { type Credentials, plainUnauthorized } from "../http/credentials.js";
+import { type Credentials, type Failure, plainUnauthorized } from "../http/credentials.js";
 
 /** What an HTTP error of an SDK tells of a refusal. */
 export interface Refusal {

@@ -4,25 +4,23 @@ import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { SendOptions, State, TransportOptions } from "../api/options.js";
-import { createClock } from "../base/clock.js";
 import { ignored, isThenable, macrotask } from "../base/promise.js";
-import { emit } from "../call/emit.js";
-import { jsonRpcError, type Why } from "../call/events.js";
+import { createClock } from "../base/runtime.js";
+import { emit, jsonRpcError } from "../call/events.js";
+import { aborted, closedBefore, unsentEvent, type Why } from "../call/failure.js";
 import { Uncounted } from "../call/metrics.js";
 import { OutcomeResolver } from "../call/outcome-resolver.js";
 import type { CallRecord } from "../call/record.js";
-import { unsentEvent } from "../call/unsent.js";
-import type { Instances } from "../core/instance.js";
 import type { Failure } from "../http/credentials.js";
-import { isPlain, type Settings } from "../options/settings.js";
-import { type Known, stateOf } from "../options/state.js";
+import { isPlain } from "../options/check.js";
+import type { Settings } from "../options/settings.js";
+import { type Known, type SessionInfo, stateOf } from "../options/state.js";
 import { readTransportSettings } from "../options/transport-options.js";
 import { Connection, type Owner } from "../session/connection.js";
 import { Connections } from "../session/connections.js";
-import type { SessionInfo } from "../session/info.js";
 import { ClientRequests } from "../session/requests.js";
-import { aborted, closedBefore } from "../session/stand-alone.js";
 import { ToolHeaders } from "../session/tool-headers.js";
+import type { Binding, Sdk } from "./binding.js";
 import { refusalOf, rejection } from "./errors.js";
 import {
   answerText,
@@ -34,13 +32,6 @@ import {
   signalsOf,
 } from "./messages.js";
 import { type Client, ResumedStream, SentMessage, SentRequest, SentSubscription } from "./pending.js";
-import type { Sdk } from "./sdk.js";
-
-/** Where a transport gets its module, and what the SDK of its Client brings along. */
-export interface Binding {
-  instances: Instances;
-  sdk: Sdk;
-}
 
 /** A request of the Client's. */
 type ClientRequest = ClientMessage & { id: string | number; method: string };

@@ -10,9 +10,8 @@ import { describeFailure } from "../api/errors.js";
 import type { FetchLike } from "../api/options.js";
 import { brand } from "../base/thrown.js";
 import { type Credentials, isOAuthProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
+import type { Sdk } from "./binding.js";
 import { describeRefusal, markRefused, plainErrors, type SdkErrors } from "./errors.js";
-import { unionOf } from "./scopes.js";
-import type { Sdk } from "./sdk.js";
 
 const errors: SdkErrors = {
   http(_refused, message, refusal, options) {
@@ -74,3 +73,11 @@ function oauth(provider: OAuthClientProvider, serverUrl: URL, maxStepUps: number
 
 /** Version 1 of the SDK. */
 export const sdkV1: Sdk = { errors, readProvider };
+
+// Scopes of OAuth.
+
+/** All scopes of these lists, each once; `undefined` where there is none. */
+export function unionOf(...lists: readonly (string | undefined)[]): string | undefined {
+  const scopes = new Set(lists.flatMap((list) => (list ?? "").split(/\s+/).filter(Boolean)));
+  return scopes.size === 0 ? undefined : [...scopes].join(" ");
+}

@@ -17,8 +17,8 @@ import {
 } from "@modelcontextprotocol/client";
 import type { ConnectOptions, FetchLike } from "../api/options.js";
 import { type Credentials, isOAuthProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
+import type { Sdk } from "./binding.js";
 import { plainErrors, type Refused, type SdkErrors } from "./errors.js";
-import type { Sdk } from "./sdk.js";
 
 const codes: Record<Refused, SdkErrorCode> = {
   message: SdkErrorCode.ClientHttpNotImplemented,

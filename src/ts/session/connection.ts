@@ -7,16 +7,8 @@ import type { CallInfo, OnGap } from "../api/options.js";
 import { textOf } from "../base/thrown.js";
 import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
-import {
-  callEvent,
-  explained,
-  failureOf,
-  jsonRpcError,
-  ownFailure,
-  sessionEvent,
-  unsentCall,
-  type Why,
-} from "../call/events.js";
+import { callEvent, jsonRpcError, sessionEvent } from "../call/events.js";
+import { explained, failureOf, ownFailure, unsentCall, type Why } from "../call/failure.js";
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics, type Uncounted } from "../call/metrics.js";
 import type { OutcomeResolver } from "../call/outcome-resolver.js";
@@ -32,13 +24,11 @@ import type {
   SettleOutput,
   TokenOutput,
 } from "../core/protocol.js";
-import type { Failure } from "../http/credentials.js";
-import { CredentialRefresh } from "../http/credentials.js";
+import { CredentialRefresh, type Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
 import { connectMsOf, type Settings } from "../options/settings.js";
-import type { Known } from "../options/state.js";
-import { infoOf, isObject, type SessionInfo } from "./info.js";
+import { infoOf, isObject, type Known, type SessionInfo } from "../options/state.js";
 import type { RequestTaker } from "./requests.js";
 import { Waits } from "./scheduler.js";
 

@@ -3,11 +3,11 @@ import { ConfigError } from "../api/errors.js";
 import type { Metrics } from "../api/metrics.js";
 import { within } from "../base/promise.js";
 import { textOf } from "../base/thrown.js";
-import type { Why } from "../call/events.js";
+import type { Why } from "../call/failure.js";
 import { noMetrics } from "../call/metrics.js";
 import type { Instances } from "../core/instance.js";
 import { elsewhere } from "../core/worker-context.js";
-import { group } from "../options/settings.js";
+import { group } from "../options/check.js";
 import type { Known } from "../options/state.js";
 import { Connection, type Owner } from "./connection.js";
 

@@ -1,38 +1,22 @@
 // A session of landfall's own.
 import type { Era } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
-import type { CallOptions, State } from "../api/options.js";
-import type { Session, ToolCall } from "../api/session.js";
-import { createClock } from "../base/clock.js";
+import type { CallOptions, ConnectOptions, State } from "../api/options.js";
+import type { Connect, Session, ToolCall } from "../api/session.js";
 import { observed } from "../base/promise.js";
-import { emit } from "../call/emit.js";
-import type { Why } from "../call/events.js";
+import { createClock } from "../base/runtime.js";
+import { emit } from "../call/events.js";
+import { aborted, closedBefore, unsent, type Why } from "../call/failure.js";
 import { Uncounted } from "../call/metrics.js";
 import { OutcomeResolver } from "../call/outcome-resolver.js";
 import { Promised } from "../call/record.js";
-import { unsent } from "../call/unsent.js";
 import type { Instances } from "../core/instance.js";
 import { checkedMethod, notificationParams, prepare, toolParams, type Wanted } from "../options/call-spec.js";
-import type { Settings } from "../options/settings.js";
-import { type Known, stateOf } from "../options/state.js";
+import { readSettings, type Settings } from "../options/settings.js";
+import { type Known, type SessionInfo, stateOf } from "../options/state.js";
 import { Connection, type Owner } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
-import type { SessionInfo } from "./info.js";
-import { listAllTools, type Tool } from "./paging.js";
 import { ServerRequests } from "./requests.js";
-
-/** Why a call was not made whose signal was aborted before. */
-export const aborted: Why = {
-  reason: "cancelled",
-  outcome: "not_sent",
-  message: "the signal was aborted before the call",
-};
-/** Why a call was not made after `close()`. */
-export const closedBefore: Why = {
-  reason: "closed",
-  outcome: "not_sent",
-  message: "the session was closed before this call",
-};
 
 /** A session of landfall's own. */
 export class StandAloneSession implements Session {
@@ -165,4 +149,57 @@ export class StandAloneSession implements Session {
     if (this.#closing === undefined) queueMicrotask(() => emit(this.#settings, event));
     return handle;
   }
+}
+
+/** A tool as the server lists it. */
+export interface Tool {
+  name: string;
+  [key: string]: unknown;
+}
+
+// A server that gives new cursors for ever is as broken as one that repeats one.
+const mostPages = 1_000;
+
+/**
+ * Collects the tools of all pages. A cursor that comes again, or no end of pages, would be a loop: then `broken` makes
+ * the error, for a list that is not known to be whole must not look like one.
+ */
+export async function listAllTools(
+  page: (params: Record<string, unknown>) => ToolCall,
+  broken: (why: Why) => ToolCall,
+): Promise<Tool[]> {
+  const tools: Tool[] = [];
+  const seen = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const result: unknown = await page(cursor === undefined ? {} : { cursor }).result;
+    const { tools: some, nextCursor } = (result ?? {}) as { tools?: unknown; nextCursor?: unknown };
+    if (!Array.isArray(some)) {
+      return broken({
+        reason: "malformed_response",
+        outcome: "rejected",
+        message: "tools/list gave no list of tools",
+      }).result;
+    }
+    for (const tool of some) tools.push(tool as Tool);
+    // Some servers say "no more" by an empty cursor.
+    cursor = typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined;
+    if (cursor !== undefined && (seen.has(cursor) || seen.size >= mostPages)) {
+      const message = "tools/list has no end: the server gave a cursor again, or too many";
+      return broken({ reason: "protocol_error", outcome: "rejected", message }).result;
+    }
+    if (cursor !== undefined) seen.add(cursor);
+  } while (cursor !== undefined);
+  return tools;
+}
+
+/** The `connect` of an entry point, whose instances these are. Nothing is loaded before the first call. */
+export function connector(instances: Instances): Connect {
+  return (url, options) => observed(open(instances, url, options));
+}
+
+async function open(instances: Instances, url: string | URL, options?: ConnectOptions): Promise<Session> {
+  const session = new StandAloneSession(instances, readSettings(url, options));
+  await session.start();
+  return session;
 }

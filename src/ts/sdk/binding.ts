@@ -1,5 +1,7 @@
 // What the SDK of a Client brings along.
+
 import type { FetchLike } from "../api/options.js";
+import type { Instances } from "../core/instance.js";
 import { type ReadProvider, smallProviders } from "../http/credentials.js";
 import { plainErrors, type SdkErrors } from "./errors.js";
 
@@ -16,3 +18,9 @@ export const noSdk: Sdk = {
   errors: plainErrors,
   readProvider: smallProviders(),
 };
+
+/** Where a transport gets its module, and what the SDK of its Client brings along. */
+export interface Binding {
+  instances: Instances;
+  sdk: Sdk;
+}

@@ -1,0 +1,91 @@
+// The failures of calls: those that the core tells, and those that no core can tell.
+import type { FailureReason, Outcome, ToolCallFailed } from "../api/failure.js";
+import type { ToolCall } from "../api/session.js";
+import { textOf } from "../base/thrown.js";
+import type { FailureOutput } from "../core/protocol.js";
+import type { Failure } from "../http/credentials.js";
+import { CallRecord, Promised } from "./record.js";
+
+/** Why a call failed, where the wrapper says so itself. */
+export interface Why {
+  reason: FailureReason;
+  outcome: Outcome;
+  message: string;
+}
+
+/** The public event of a call that the core saw fail. */
+export function failureOf(output: FailureOutput, requestId: string | number): ToolCallFailed {
+  const { out: _out, call: _call, httpStatus: _status, body: _body, text, ...fields } = output;
+  return { ...fields, requestId, message: text };
+}
+
+/** A failure that the wrapper states itself, since no core can: from what it knows of the call. */
+export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFailed {
+  const { id, method, tool, isSafe } = record.origin;
+  return {
+    type: "tool_call_failed",
+    at,
+    requestId: id,
+    method,
+    ...(tool === undefined ? {} : { tool }),
+    reason: why.reason,
+    outcome: why.outcome,
+    retrySafe: why.outcome !== "unknown" || isSafe,
+    message: why.message,
+    diagnostics: record.diagnostics(at),
+  };
+}
+
+/** The same failure of a call of which no request was handed to `fetch`: the core can't know. */
+export function unsentCall(event: ToolCallFailed): ToolCallFailed {
+  return event.outcome === "unknown" ? { ...event, outcome: "not_sent", retrySafe: true } : event;
+}
+
+/** The same failure, with what the core can't know: why there were no headers, or what the provider of credentials threw. */
+export function explained(event: ToolCallFailed, failure: Failure): ToolCallFailed {
+  const { unsendable, byProvider, thrown } = failure;
+  const text = unsendable ?? (byProvider === true ? textOf(thrown) : undefined);
+  if (text === undefined || event.message.includes(text)) return event;
+  return { ...event, message: `${event.message}: ${text}` };
+}
+
+/** Why a call was not made whose signal was aborted before. */
+export const aborted: Why = {
+  reason: "cancelled",
+  outcome: "not_sent",
+  message: "the signal was aborted before the call",
+};
+/** Why a call was not made after `close()`. */
+export const closedBefore: Why = {
+  reason: "closed",
+  outcome: "not_sent",
+  message: "the session was closed before this call",
+};
+
+/** A call that no core has heard of. */
+export interface UnsentCall {
+  id: string | number;
+  method: string;
+  tool: string | undefined;
+  at: number;
+}
+
+/** The event of a call that failed before a core heard of it. */
+export function unsentEvent({ id, method, tool, at }: UnsentCall, why: Why): ToolCallFailed {
+  const origin = { id, method, tool, isSafe: false, startedAt: at };
+  return ownFailure(new CallRecord(origin, new Promised(), () => {}), at, why);
+}
+
+/** A call that no core has heard of: it has failed already, as any call does, with an event and an error. */
+export function unsent(
+  call: UnsentCall,
+  why: Why,
+  thrown?: unknown,
+): { handle: ToolCall; event: ToolCallFailed } {
+  const { id, method, tool, at } = call;
+  const caller = new Promised();
+  const record = new CallRecord({ id, method, tool, isSafe: false, startedAt: at }, caller, () => {});
+  const event = ownFailure(record, at, why);
+  record.fail(event, { thrown });
+  return { handle: caller.handle(record), event };
+}

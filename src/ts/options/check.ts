@@ -1,0 +1,90 @@
+// Whether what the user gave is of the kind that an option wants: each throws a ConfigError that names the option.
+import { ConfigError } from "../api/errors.js";
+import { textOf } from "../base/thrown.js";
+
+/** JSON text of an object. Throws {@link ConfigError} for what JSON can't carry. */
+export function jsonObject(option: string, value: object): string {
+  if (!isPlain(value)) throw new ConfigError(option, `${option} must be a plain object`);
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (thrown) {
+    throw new ConfigError(option, `${option} can't be written as JSON: ${textOf(thrown)}`, { cause: thrown });
+  }
+  if (text === undefined || !text.startsWith("{"))
+    throw new ConfigError(option, `${option} is no object in JSON`);
+  return text;
+}
+
+/** Whether its own members are all there is to it: no array, Map, Date or other built-in. */
+export function isPlain(value: unknown): boolean {
+  return Object.prototype.toString.call(value) === "[object Object]";
+}
+
+/** An object with no other members than `names`; members that are `undefined` are left out. */
+export function group(option: string, value: unknown, names: readonly string[]): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(plain(option, value) ?? {})) {
+    if (member === undefined) continue;
+    if (!names.includes(name)) {
+      const path = option === "options" ? name : `${option}.${name}`;
+      throw new ConfigError(path, `${path} is not an option that this version of landfall honours here`);
+    }
+    members[name] = member;
+  }
+  return members;
+}
+
+/** Headers, or a function that will give them. */
+export function usableHeaders<T>(option: string, headers: T): T {
+  if (headers === undefined || typeof headers === "function") return headers;
+  try {
+    new Headers(headers as HeadersInit);
+  } catch (thrown) {
+    throw new ConfigError(option, `${option} can't be used: ${textOf(thrown)}`, { cause: thrown });
+  }
+  return headers;
+}
+
+export function whole(option: string, value: number): number {
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new ConfigError(option, `${option} must be a whole number of at least 1, not ${value}`);
+}
+
+export function oneOf<const T extends string>(option: string, value: unknown, values: readonly T[]): T {
+  const found = values.find((each) => each === value);
+  if (found !== undefined) return found;
+  const later = option === "era" && (value === "modern" || value === "sse");
+  const why = later ? "comes with a later version" : `must be one of ${values.join(", ")}`;
+  throw new ConfigError(option, `${option}: ${later ? `"${value}" ` : ""}${why}`);
+}
+
+export function numeric<K extends string>(
+  prefix: string,
+  values: { [key in K]?: unknown },
+): { [key in K]?: number } {
+  for (const [name, value] of Object.entries(values)) {
+    if (Number.isFinite(value)) continue;
+    const option = prefix + name;
+    const kind = typeof value === "object" ? "an object" : `a ${typeof value}`;
+    const given = typeof value === "number" ? String(value) : kind;
+    throw new ConfigError(option, `${option} must be a finite number, not ${given}`);
+  }
+  return values as { [key in K]?: number };
+}
+
+export function plain<T>(option: string, value: T): T {
+  if (value === undefined || isPlain(value)) return value;
+  throw new ConfigError(option, `${option} must be a plain object`);
+}
+
+export function object<T>(option: string, value: T): T {
+  if (value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value)))
+    return value;
+  throw new ConfigError(option, `${option} must be an object`);
+}
+
+export function callable<T>(option: string, value: T): T {
+  if (value === undefined || typeof value === "function") return value;
+  throw new ConfigError(option, `${option} must be a function`);
+}
