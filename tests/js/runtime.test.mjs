@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createClock } from "../../target/npm/base/runtime.js";
-import { isBrowser, isCrossOrigin, mostConcurrent, randomSeed } from "../../target/npm/base/runtime.js";
+import {
+  createClock,
+  isBrowser,
+  isCrossOrigin,
+  mostConcurrent,
+  randomSeed,
+} from "../../target/npm/base/runtime.js";
 import { connectBy, emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
 
 /** As in a renderer of Electron: a browser that has `process`. */

@@ -5,9 +5,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { createCore } from "../../target/npm/core/core.js";
 import { Instances } from "../../target/npm/core/instance.js";
-import { connector } from "../../target/npm/session/stand-alone.js";
 import { noSdk } from "../../target/npm/sdk/binding.js";
 import { ClientTransport } from "../../target/npm/sdk/transport.js";
+import { connector } from "../../target/npm/session/stand-alone.js";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 

@@ -1,9 +1,9 @@
 // A core whose every word is scripted by the test, in place of the module: what a real one can't be made to say.
 
 import { Instances } from "../../../target/npm/core/instance.js";
-import { connector } from "../../../target/npm/session/stand-alone.js";
 import { noSdk } from "../../../target/npm/sdk/binding.js";
 import { ClientTransport } from "../../../target/npm/sdk/transport.js";
+import { connector } from "../../../target/npm/session/stand-alone.js";
 
 /** The smallest module: it is only handed to the factory. */
 export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
