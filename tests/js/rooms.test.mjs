@@ -1,7 +1,16 @@
-// The rooms of src/ts: each may import those below it, and nothing else; biome.json says so, and here it is held to it.
+// What may import what: the rooms of src/ts those below them (biome.json says so, and here it is held to it), the core in
+// Rust nothing of its driver, and a machine of the core not the client that it is a part of.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -61,4 +70,30 @@ test("a circle is an error, also one of types alone", (t) => {
     ["noImportCycles", "base/one.ts"],
     ["noImportCycles", "base/two.ts"],
   ]);
+});
+
+/** What a file of src/proto may not say: what it runs in, and, below the client, whose part it is. */
+function tooHigh(name, text) {
+  const code = text.replace(/^\s*\/\/.*$/gm, "");
+  const driver = /\bcrate::web\b|\b(?:wasm_bindgen|js_sys|web_sys|gloo_timers|serde_wasm_bindgen)\b/;
+  const isAbove = name === "mod.rs" || /^client(?:\.rs$|\/)/.test(name);
+  const client = /\bclient::|::client\b|\bClient\b/;
+  return driver.test(code) || (!isAbove && client.test(code));
+}
+
+test("the core knows no driver, and its leaves and machines no client", () => {
+  const folder = join(root, "src/proto");
+  const names = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".rs"));
+  assert.ok(names.length > 20);
+  const found = names.filter((name) => tooHigh(name, readFileSync(join(folder, name), "utf8")));
+  assert.deepEqual(found, []);
+});
+
+test("one that did would be found", () => {
+  for (const name of ["sse.rs", "client/send.rs", "mod.rs", "machines/outage.rs"])
+    assert.ok(tooHigh(name, "use crate::web::exports;\n"), name);
+  for (const line of ["use super::Client;", "use crate::proto::client::Client;", "impl client::Client {"])
+    assert.ok(tooHigh("machines/outage.rs", `${line}\n`), line);
+  assert.ok(!tooHigh("client/send.rs", "use super::Client;\n"));
+  assert.ok(!tooHigh("sse.rs", "// What the Client gets.\n"));
 });

@@ -23,7 +23,7 @@ export function isHandshake(method: string): boolean {
 }
 
 /** A Client's request. Throws {@link ConfigError} for what JSON can't carry. */
-export function carriedRequest(
+export function preparedRequest(
   message: ClientMessage & { id: string | number; method: string },
   options: SendOptions,
   settings: Settings,

@@ -17,7 +17,7 @@ export interface Client {
 }
 
 /** The outcome of one message of a Client's, as the promise of its `send()`. */
-abstract class Sent implements CallSink {
+abstract class Pending implements CallSink {
   /** Settles with the outcome. */
   readonly done: Promise<void>;
   protected readonly client: Client;
@@ -58,10 +58,10 @@ abstract class Sent implements CallSink {
 }
 
 /** A notification, or the end of the session. */
-export class SentMessage extends Sent {}
+export class PendingMessage extends Pending {}
 
-/** What a carried request was sent with. */
-export interface CarriedRequest {
+/** What a request was sent with. */
+export interface RequestSent {
   id: string | number;
   /** The progress is landfall's own, and kept from the Client. */
   ownProgress: boolean;
@@ -74,10 +74,10 @@ export interface CarriedRequest {
 }
 
 /** A request: `send()` stays pending until the Client has the response, or there will be none. */
-export class SentRequest extends Sent {
-  readonly #request: CarriedRequest;
+export class PendingRequest extends Pending {
+  readonly #request: RequestSent;
 
-  constructor(client: Client, request: CarriedRequest) {
+  constructor(client: Client, request: RequestSent) {
     super(client);
     this.#request = request;
   }
@@ -122,12 +122,12 @@ const subscriptionMember = "io.modelcontextprotocol/subscriptionId";
  * A subscription. Its messages name the request that it was made by: when that was sent again, under an id of landfall's,
  * the Client knows the first one still, and was told already that it is subscribed.
  */
-export class SentSubscription extends SentRequest {
+export class PendingSubscription extends PendingRequest {
   readonly #id: string | number;
   readonly #wireIds = new Set<unknown>();
   #isAcknowledged = false;
 
-  constructor(client: Client, request: CarriedRequest) {
+  constructor(client: Client, request: RequestSent) {
     super(client, request);
     this.#id = request.id;
   }
@@ -149,7 +149,7 @@ export class SentSubscription extends SentRequest {
 }
 
 /** A stream that is resumed by hand: `done` is settled as soon as it is open; a later failure is only told. */
-export class ResumedStream extends Sent {
+export class PendingStream extends Pending {
   override event(event: CallEvent, ack?: Ack, message?: object): void {
     if (event.type === "open" && event.status < 300) this.resolve();
     super.event(event, ack, message);

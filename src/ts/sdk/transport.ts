@@ -25,13 +25,19 @@ import { refusalOf, rejection } from "./errors.js";
 import {
   answerText,
   type ClientMessage,
-  carriedRequest,
   isHandshake,
   paramsText,
+  preparedRequest,
   resumption,
   signalsOf,
 } from "./messages.js";
-import { type Client, ResumedStream, SentMessage, SentRequest, SentSubscription } from "./pending.js";
+import {
+  type Client,
+  PendingMessage,
+  PendingRequest,
+  PendingStream,
+  PendingSubscription,
+} from "./pending.js";
 
 /** A request of the Client's. */
 type ClientRequest = ClientMessage & { id: string | number; method: string };
@@ -180,7 +186,7 @@ export class ClientTransport {
     if (this.sessionId === undefined) return;
     await this.#load();
     const rejection = (event: ToolCallFailed, failure: Failure) => this.#told(this.#stays(event, failure));
-    const sent = new SentMessage({ ...this.#client, rejection });
+    const sent = new PendingMessage({ ...this.#client, rejection });
     this.#connection().terminate(sent);
     await sent.done;
     const { sessionId: _ended, ...known } = this.#connections.known ?? {};
@@ -193,7 +199,7 @@ export class ClientTransport {
     options: { onresumptiontoken?: (token: string) => void } = {},
   ): Promise<void> {
     await this.#load();
-    const stream = new ResumedStream(this.#client);
+    const stream = new PendingStream(this.#client);
     this.#connection().call(resumption(lastEventId, options.onresumptiontoken), stream);
     await stream.done;
   }
@@ -250,15 +256,15 @@ export class ClientTransport {
     options: SendOptions,
   ): Promise<void> {
     const { id, method, params } = message;
-    const prepared = carriedRequest(message, options, this.#settings, this.#tools);
+    const prepared = preparedRequest(message, options, this.#settings, this.#tools);
     const { spec, token } = prepared;
     this.#refuse(prepared.signals, id, method, spec.tool);
     const connection = this.#connection({ id, method, tool: spec.tool });
     if (method === "initialize") this.#hello = paramsText(params);
     if (token !== undefined) this.#tokens.set(id, token);
     let record: CallRecord | undefined;
-    const Sent = method === "subscriptions/listen" ? SentSubscription : SentRequest;
-    const sent = new Sent(this.#client, {
+    const Pending = method === "subscriptions/listen" ? PendingSubscription : PendingRequest;
+    const sent = new Pending(this.#client, {
       id,
       ownProgress: spec.progress,
       response: (response, httpStatus) => this.#response(message, spec.version, response, httpStatus),
@@ -281,7 +287,7 @@ export class ClientTransport {
   #notify(method: string, params: Record<string, unknown> | undefined, options: SendOptions): Promise<void> {
     const text = paramsText(params);
     this.#refuse(signalsOf(options), method, method, undefined);
-    const sent = new SentMessage(this.#client);
+    const sent = new PendingMessage(this.#client);
     this.#connection({ id: method, method, tool: undefined }).notify(method, text, sent);
     return sent.done;
   }
