@@ -33,6 +33,7 @@ use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
 use super::ledger::{members, notification, Entry, Kind, Ledger, Modern};
+use super::server_requests::ServerRequests;
 use super::session::{Identity, Session, State};
 use super::sorted::SortedMap;
 use super::stats::Metrics;
@@ -75,8 +76,11 @@ pub enum Output {
     Authorize(CallId, Challenge),
     /// With the option `scheduler`: call [`Client::reconnect`] after this wait. Attempts count from 1.
     Schedule(CallId, Duration, u32),
-    /// The server asks: give its JSON-RPC response to [`Client::answer`]. The call is the one it asked during.
+    /// The server asks: give its JSON-RPC response to [`Client::answer`]. The call is the one it asked during. The id
+    /// in the message is no other open one's, and survives `JSON.parse`: it may not be the server's own.
     Request(Option<CallId>, Instant, MessageRef),
+    /// The server does not want the answer to the request of this id any more.
+    RequestCancelled(Id),
     /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
     /// `initialize`.
     Ready {
@@ -177,15 +181,6 @@ enum Slot {
     Endless,
 }
 
-/// A request of the server's, from any stream: its ids are a space of their own.
-#[derive(Debug)]
-struct Question {
-    id: Id,
-    method: String,
-    /// The call on whose stream it came.
-    call: CallId,
-}
-
 /// The call number of the handshake.
 const CONNECT: CallId = CallId(0);
 
@@ -203,8 +198,7 @@ pub struct Client {
     /// Messages of our own that wait: few are under way at once, whatever a server provokes.
     controls: VecDeque<CallId>,
     timers: Timers,
-    /// Requests of the server's that wait for our answer.
-    questions: Vec<Question>,
+    server_requests: ServerRequests,
     outputs: VecDeque<Output>,
     /// A JSON array of the messages that outputs point to; empty, or complete.
     messages: String,
@@ -232,7 +226,7 @@ impl Client {
             queue: VecDeque::new(),
             controls: VecDeque::new(),
             timers: Timers::default(),
-            questions: Vec::new(),
+            server_requests: ServerRequests::default(),
             outputs: VecDeque::new(),
             messages: String::new(),
             message_count: 0,
@@ -291,11 +285,11 @@ impl Client {
         call
     }
 
-    /// Sends the answer to an [`Output::Request`]: the text of a whole JSON-RPC response. A no-op where no such
-    /// question is open.
+    /// Sends the answer to an [`Output::Request`]: the text of a whole JSON-RPC response, under the id of that message.
+    /// It goes out under the id as the server wrote it. A no-op where no such request is open.
     pub fn answer(&mut self, now: Instant, body: &str) {
         self.begin();
-        self.answer_question(now, body);
+        self.answer_request(now, body);
     }
 
     /// The handler of an event is done with it, or failed (`ok` false). A key that is not in hand is a no-op.

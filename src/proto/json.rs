@@ -39,6 +39,14 @@ pub fn field<'a>(text: &'a str, path: &[&str]) -> Option<&'a str> {
     value.or_else(|| Scanner::new(text).value().ok())
 }
 
+/// The text with another value in the place of the one that [`field`] finds; the same text where it finds none.
+pub(super) fn with_field(text: &str, path: &[&str], value: &str) -> String {
+    let Some(found) = field(text, path) else { return text.to_string() };
+    // `found` is a part of `text`.
+    let start = found.as_ptr() as usize - text.as_ptr() as usize;
+    [&text[..start], value, &text[start + found.len()..]].concat()
+}
+
 /// The raw texts of an array's elements; empty where `text` is no array, or from the first element on that is no JSON.
 pub fn elements(text: &str) -> Vec<&str> {
     let mut scanner = Scanner::new(text);

@@ -1,6 +1,7 @@
 //! The envelope of a JSON-RPC message, found without building the message: what kind it is, its id, its method and
 //! its progress token. Parsing the rest is JavaScript's, which can rely on the proof that it will succeed.
 
+pub(super) use super::json::with_field;
 use super::json::Scanner;
 pub use super::json::{elements, field, quote, string, Malformed};
 use serde::{Serialize, Serializer};
@@ -38,13 +39,15 @@ impl Id {
 
     /// The same id as everybody writes it: some servers give the number 1 back as `1.0` or `1e0`.
     pub(super) fn plain(&self) -> Self {
-        let Self::Number(raw) = self else { return self.clone() };
-        match raw.parse::<f64>() {
-            Ok(number) if number.fract() == 0.0 && number.abs() < MOST_EXACT => {
-                Self::Number((number as i64).to_string())
-            }
-            _ => self.clone(),
-        }
+        self.exact().unwrap_or_else(|| self.clone())
+    }
+
+    /// The same id as JavaScript writes it, unless it is a number that would not be the same any more, or a fraction.
+    pub(super) fn exact(&self) -> Option<Self> {
+        let Self::Number(raw) = self else { return Some(self.clone()) };
+        let number = raw.parse::<f64>().ok()?;
+        let is_exact = number.fract() == 0.0 && number.abs() < MOST_EXACT;
+        is_exact.then(|| Self::Number((number as i64).to_string()))
     }
 
     /// It as JSON text.

@@ -51,6 +51,7 @@ pub mod jsonrpc;
 mod ledger;
 mod machines;
 mod replay;
+mod server_requests;
 mod session;
 mod sorted;
 pub mod sse;

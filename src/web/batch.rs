@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::JsValue;
 
+use crate::proto::jsonrpc::Id;
 use crate::proto::{CallId, Challenge, Client, Event, Instant, MessageRef, Output, Settlement};
 
 #[derive(Serialize)]
@@ -27,6 +28,9 @@ enum Out {
         call: Option<u32>,
         at: f64,
         message: MessageRef,
+    },
+    RequestCancelled {
+        id: Id,
     },
     Ready {
         era: &'static str,
@@ -79,6 +83,7 @@ impl<'a> Batch<'a> {
             Output::Request(call, at, message) => {
                 Out::Request { call: call.map(number), at: millis(at), message }
             }
+            Output::RequestCancelled(id) => Out::RequestCancelled { id },
             Output::Ready { protocol_version, session_id, message } => {
                 let greeting = client.text(message).to_string();
                 Out::Ready { era: "legacy", protocol_version, session_id, message, greeting }

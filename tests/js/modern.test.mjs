@@ -67,6 +67,31 @@ test("a schema nested a hundred thousand deep is walked", () => {
   assert.equal(typeof declarationsOf(deep), "string");
 });
 
+const nested = (levels) => {
+  let deep = { type: "object" };
+  for (let i = 0; i < levels; i += 1) deep = schema({ p: deep, a: { type: "string" } });
+  return deep;
+};
+
+test("properties nested fifty thousand deep are walked in linear time", () => {
+  const deep = nested(50_000);
+  const before = process.cpuUsage();
+  assert.deepEqual(declarationsOf(deep), []);
+  const { user } = process.cpuUsage(before);
+  // It was 8 s, for each had a path of its own.
+  assert.ok(user < 2_000_000, `${user / 1e6} s of CPU`);
+});
+
+test("a declaration deeper than 64 properties is not valid", () => {
+  const declared = (levels) => {
+    let deep = text("A");
+    for (let i = 0; i < levels; i += 1) deep = schema({ p: deep });
+    return declarationsOf(deep);
+  };
+  assert.deepEqual(declared(64), [{ path: Array(64).fill("p"), header: "A" }]);
+  assert.match(declared(65), /deeper than 64/);
+});
+
 test("headers are built from the arguments, and left out where there is no value", () => {
   const tools = new ToolHeaders();
   const inputSchema = schema({

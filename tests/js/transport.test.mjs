@@ -209,10 +209,9 @@ test("messages of no call reach the handler, and onevent", async () => {
   );
 });
 
-test("requests of the server's go to the handler, and are answered under the id as it was written", async () => {
+test("requests of the server's go to the handler, and are their answers to the core, under the same id", async () => {
   const { transport, core, messages } = await startedTransport();
-  const text = '[{"jsonrpc":"2.0","id":9007199254740993,"method":"roots/list"}]';
-  core.tell([{ out: "request", at: 1, message: 0 }], text);
+  core.tell([{ out: "request", at: 1, message: 0 }], [{ jsonrpc: "2.0", id: 5, method: "roots/list" }]);
   await turn();
   assert.equal(messages[0].method, "roots/list");
   await transport.send({ jsonrpc: "2.0", id: messages[0].id, result: { roots: [] } });
@@ -220,7 +219,7 @@ test("requests of the server's go to the handler, and are answered under the id 
   assert.deepEqual(
     core.called("answer").map(([, , body]) => body),
     [
-      '{"jsonrpc":"2.0","id":9007199254740993,"result":{"roots":[]}}',
+      '{"jsonrpc":"2.0","id":5,"result":{"roots":[]}}',
       '{"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"no"}}',
     ],
   );

@@ -1,6 +1,7 @@
 //! Field reports (tests/field_reports.md) whose kind no other test has: what clients like this one got wrong.
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use landfall::proto::jsonrpc::field;
 use landfall::proto::{
     CallId, CallSpec, Client, Config, Event, ExchangeId, Hint, HttpRequest, Method, Options, Outcome, Reason,
     Redirect, ResponseHead, SessionToResume,
@@ -194,20 +195,47 @@ fn a_question_that_a_resume_repeats_is_asked_once_though_it_was_answered() {
 #[test]
 fn questions_of_two_calls_may_bear_one_id_and_each_is_asked_and_answered() {
     let mut world = World::connected(options());
+    let ((first_call, _, one), (second_call, _, two)) = (world.streaming(), world.streaming());
+    for post in [one, two] {
+        world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"roots/list\"}\n\n");
+    }
+    let names: Vec<_> = world.questions.iter().filter_map(|text| field(text, &["id"])).collect();
+    assert_eq!(names[0], "0");
+    assert_ne!(names[1], "0", "a Client that answers by an id alone must be able to tell them apart");
+    let answers: Vec<_> = names
+        .iter()
+        .map(|name| format!(r#"{{"jsonrpc":"2.0","id":{name},"result":{{"to":{name}}}}}"#))
+        .collect();
+    let second = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"to":{}}}}}"#, names[1]);
+    for (answer, sent) in [(&answers[1], &second), (&answers[0], &answers[0])] {
+        world.client.answer(world.now, answer);
+        world.drain();
+        let (post, request) = world.request();
+        assert_eq!(request.body.as_ref(), Some(sent), "the server gets its own id");
+        world.head(post, 202, "", None);
+    }
+    let answered = world.events.iter().filter(|(_, event)| matches!(event, Event::InputAnswered { .. }));
+    assert_eq!(answered.map(|(call, _)| *call).collect::<Vec<_>>(), [Some(second_call), Some(first_call)]);
+}
+
+#[test]
+fn a_cancel_of_the_servers_ends_the_question_of_its_own_stream_under_the_name_that_it_was_told_by() {
+    let mut world = World::connected(options());
     let ((_, _, one), (_, _, two)) = (world.streaming(), world.streaming());
     for post in [one, two] {
         world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"roots/list\"}\n\n");
     }
-    assert_eq!(world.questions.len(), 2);
-    for _ in 0..2 {
-        world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}"#);
-        world.drain();
-        let (post, request) = world.request();
-        assert!(request.body.is_some_and(|body| body.contains("roots")));
-        world.head(post, 202, "", None);
-    }
-    let answered = world.events.iter().filter(|(_, event)| matches!(event, Event::InputAnswered { .. }));
-    assert_eq!(answered.count(), 2);
+    let name = field(&world.questions[1], &["id"]).expect("an id").to_string();
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#;
+    world.body(two, &format!("data: {cancel}\n\n"));
+    assert_eq!(world.cancelled, [name.as_str()]);
+    assert_eq!(world.messages.last().and_then(|text| field(text, &["params", "requestId"])), Some(&*name));
+    world.client.answer(world.now, &format!(r#"{{"jsonrpc":"2.0","id":{name},"result":{{}}}}"#));
+    world.drain();
+    assert!(world.requests.is_empty(), "nobody waits for it");
+    world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":0,"result":{}}"#);
+    world.drain();
+    assert_eq!(world.requests.len(), 1, "the first one is open still");
 }
 
 #[test]

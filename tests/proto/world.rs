@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) events: Vec<(Option<CallId>, Event)>,
     pub(crate) messages: Vec<String>,
     pub(crate) questions: Vec<String>,
+    /// The ids of requests that the server gave up, as JSON texts.
+    pub(crate) cancelled: Vec<String>,
     pub(crate) keys: Vec<u32>,
     pub(crate) tokens: Vec<String>,
     pub(crate) challenges: Vec<(CallId, Challenge)>,
@@ -70,6 +72,7 @@ impl World {
             events: Vec::new(),
             messages: Vec::new(),
             questions: Vec::new(),
+            cancelled: Vec::new(),
             keys: Vec::new(),
             tokens: Vec::new(),
             challenges: Vec::new(),
@@ -172,6 +175,7 @@ impl World {
                     assert!(self.ended.insert(call, ended).is_none(), "a call settles once: {call:?}");
                 }
                 Output::Request(_, _, message) => self.questions.push(self.client.text(message).to_string()),
+                Output::RequestCancelled(id) => self.cancelled.push(id.text()),
                 Output::Ready { protocol_version, session_id, .. } => {
                     self.ready = Some((protocol_version, session_id));
                 }

@@ -160,7 +160,7 @@ impl Client {
         if connecting {
             self.fail_connect_closed(now);
         }
-        self.questions.clear();
+        self.server_requests.end_all();
         if !tell {
             return self.finish_close(now);
         }

@@ -104,7 +104,7 @@ impl Client {
         self.session.listen = None;
         self.ledger.close(call);
         self.timers.release(Owner::Call(call));
-        self.questions.retain(|question| question.call != call);
+        self.server_requests.end_call(call);
     }
 
     /// It ended for good: with its session, or for what it brought.

@@ -1,15 +1,12 @@
 //! JSON-RPC messages: whose they are, and what they mean.
 
-use super::{Client, Output, Question};
+use super::{Client, Output};
 use crate::proto::error::excerpt;
 use crate::proto::event::{Event, Settlement};
-use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
+use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
-
-/// Open questions of the server's; more are not heard.
-const MOST_QUESTIONS: usize = 256;
 
 /// How a message is handed out.
 #[derive(Copy, Clone, Default)]
@@ -44,7 +41,7 @@ impl Client {
 
     fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, handing: Handing) {
         match message {
-            Message::Request { id, method } => self.on_question(now, call, id, method, text),
+            Message::Request { id, method } => self.on_request(now, call, &id, method, text),
             Message::Notification { method, token } => {
                 self.on_notification(now, call, &method, token, text, handing);
             }
@@ -81,12 +78,15 @@ impl Client {
             self.rearm_call(now, owner);
             return self.call_event(now, owner, Event::Progress { message, key, seam });
         }
-        match method {
-            "notifications/tools/list_changed" => self.session.hints.forget(),
-            "notifications/cancelled" => self.question_cancelled(now, text),
-            _ => {}
-        }
-        let message = self.keep(text);
+        let renamed = match method {
+            "notifications/tools/list_changed" => {
+                self.session.hints.forget();
+                None
+            }
+            "notifications/cancelled" => self.request_cancelled(now, call, text),
+            _ => None,
+        };
+        let message = self.keep(renamed.as_deref().unwrap_or(text));
         let is_callers = self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request);
         self.event(now, is_callers.then_some(call), Event::Message { message, key, seam });
     }
@@ -140,50 +140,55 @@ impl Client {
         }
     }
 
-    /// A request of the server's. `ping` is answered here; a repeat of an open question asks nobody twice.
-    fn on_question(&mut self, now: Instant, call: CallId, id: Id, method: String, text: &str) {
+    /// A request of the server's. `ping` is answered here; a repeat of an open one asks nobody twice.
+    fn on_request(&mut self, now: Instant, call: CallId, id: &Id, method: String, text: &str) {
+        let written = field(text, &["id"]).unwrap_or_default();
         if method == "ping" {
-            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{{}}}}", id.text());
+            let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{written},\"result\":{{}}}}");
             return self.send_control(now, "pong", body);
         }
-        let is_full = self.questions.len() >= MOST_QUESTIONS;
-        // Some servers count for each stream anew: only on its own stream it is the same question.
-        let is_open = |question: &Question| question.id == id && question.call == call;
-        if is_full || self.questions.iter().any(is_open) {
-            return;
-        }
-        let message = self.keep(text);
+        let Self { server_requests, prefix, next_call, .. } = self;
+        let fresh = || {
+            *next_call += 1;
+            Id::String(format!("{prefix}-{}", *next_call - 1))
+        };
+        let Some(name) = server_requests.open(call, method.clone(), written, fresh) else { return };
+        let message = match name == *id {
+            true => self.keep(text),
+            false => self.keep(&with_field(text, &["id"], &name.text())),
+        };
         self.outputs.push_back(Output::Request(Some(call), now, message));
-        self.call_event(now, call, Event::InputRequired { method: method.clone() });
-        self.questions.push(Question { id, method, call });
+        self.call_event(now, call, Event::InputRequired { method });
         if let Some(entry) = self.ledger.get(call) {
             entry.questions += 1;
             self.set_clocks(now, call);
         }
     }
 
-    /// The server does not want its answer any more.
-    fn question_cancelled(&mut self, now: Instant, text: &str) {
-        let id = field(text, &["params", "requestId"]).and_then(Id::read);
-        if let Some(place) = self.questions.iter().position(|question| Some(&question.id) == id.as_ref()) {
-            let call = self.questions.remove(place).call;
-            self.question_over(now, call);
-        }
+    /// The server does not want an answer any more: its word, with the request's name in place of another id.
+    fn request_cancelled(&mut self, now: Instant, call: CallId, text: &str) -> Option<String> {
+        const PATH: &[&str] = &["params", "requestId"];
+        let id = field(text, PATH).and_then(Id::read)?;
+        let request = self.server_requests.cancelled(call, &id)?;
+        self.request_over(now, request.call);
+        let renamed = (request.name != id).then(|| with_field(text, PATH, &request.name.text()));
+        self.outputs.push_back(Output::RequestCancelled(request.name));
+        renamed
     }
 
-    fn question_over(&mut self, now: Instant, call: CallId) {
+    fn request_over(&mut self, now: Instant, call: CallId) {
         if let Some(entry) = self.ledger.get(call) {
             entry.questions = entry.questions.saturating_sub(1);
             self.set_clocks(now, call);
         }
     }
 
-    pub(super) fn answer_question(&mut self, now: Instant, body: &str) {
+    pub(super) fn answer_request(&mut self, now: Instant, body: &str) {
         let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else { return };
-        let Some(place) = self.questions.iter().position(|question| question.id == id) else { return };
-        let Question { method, call, .. } = self.questions.remove(place);
-        self.send_answer(now, call, body.to_string());
-        self.question_over(now, call);
-        self.call_event(now, call, Event::InputAnswered { method });
+        let Some(request) = self.server_requests.answered(&id) else { return };
+        let call = request.call;
+        self.send_answer(now, call, with_field(body, &["id"], &request.written));
+        self.request_over(now, call);
+        self.call_event(now, call, Event::InputAnswered { method: request.method });
     }
 }

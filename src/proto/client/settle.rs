@@ -148,7 +148,7 @@ impl Client {
         }
         self.queue.retain(|queued| *queued != call);
         self.controls.retain(|control| *control != call);
-        self.questions.retain(|question| question.call != call);
+        self.server_requests.end_call(call);
         self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
         self.drop_waiting_answers(now, call);
         if let Some(stream) = &entry.stream {

@@ -6,15 +6,12 @@ import { type CallHeaders, type ExchangeSettings, Exchanges } from "../http/exch
 import type { Instance, Seat } from "./instance.js";
 import { parseMessages } from "./parse.js";
 import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./protocol.js";
-import { rawId } from "./raw.js";
 import { elsewhere, WorkerContext } from "./worker-context.js";
 
 /** What a core told, with the JSON-RPC message it refers to. `lost` is the wrapper's own word, and the last one. */
 export interface Told {
   output: Exclude<CoreOutput, { exchange: number }> | { out: "lost"; text: string };
   message?: unknown;
-  /** The id of a request, as the server wrote it. */
-  rawId?: string | undefined;
 }
 
 /** Who hears what a core tells. Always called outside of exports, and may call back in. May not throw. */
@@ -199,7 +196,7 @@ export class CoreHandle {
     for (const output of batch.outputs) {
       if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
       else if (output.out === "abort") this.#exchanges.abort(output.exchange);
-      else this.#queue.push(withMessage(output, messages, batch.messages));
+      else this.#queue.push(withMessage(output, messages));
     }
   }
 
@@ -226,13 +223,7 @@ export class CoreHandle {
   }
 }
 
-function withMessage(
-  output: Exclude<CoreOutput, { exchange: number }>,
-  messages: unknown[],
-  text: string | undefined,
-): Told {
+function withMessage(output: Exclude<CoreOutput, { exchange: number }>, messages: unknown[]): Told {
   const index = "message" in output ? output.message : undefined;
-  if (typeof index !== "number") return { output };
-  const told = { output, message: messages[index] };
-  return output.out === "request" && text !== undefined ? { ...told, rawId: rawId(text, index) } : told;
+  return typeof index === "number" ? { output, message: messages[index] } : { output };
 }

@@ -185,12 +185,18 @@ export interface ReadyOutput {
   greeting: string;
 }
 
-/** A request of the server's, to be answered. */
+/** A request of the server's, to be answered under the id that its message has: no other open one has that. */
 export interface RequestOutput {
   out: "request";
   call?: number;
   at: number;
   message: number;
+}
+
+/** The server does not want the answer any more to the request that was told under this id. */
+export interface RequestCancelledOutput {
+  out: "request_cancelled";
+  id: string | number;
 }
 
 /** A call's cursor moved. */
@@ -224,6 +230,7 @@ export type CoreOutput =
   | TokenOutput
   | SettleOutput
   | RequestOutput
+  | RequestCancelledOutput
   | ReadyOutput
   | { out: "read"; exchange: number; on: boolean }
   | { out: "abort"; exchange: number }

@@ -77,11 +77,9 @@ export function paramsText(params: Record<string, unknown> | undefined): string 
   return params === undefined ? "" : json("params", params);
 }
 
-/** The Client's answer to a request of the server's, under the id as the server wrote it. */
-export function answerText({ id: _id, ...answer }: ClientMessage, rawId: string): string {
-  const { jsonrpc: _version, ...rest } = answer as { jsonrpc?: unknown };
-  const text = json("message", rest);
-  return `{"jsonrpc":"2.0","id":${rawId}${text === "{}" ? "}" : `,${text.slice(1)}`}`;
+/** The Client's answer to a request of the server's. */
+export function answerText(message: ClientMessage): string {
+  return json("message", { jsonrpc: "2.0", ...message });
 }
 
 /** The signals by which the caller may end what he sent. */

@@ -18,7 +18,6 @@ import { type Known, type SessionInfo, stateOf } from "../options/state.js";
 import { readTransportSettings } from "../options/transport-options.js";
 import { Connection, type Owner } from "../session/connection.js";
 import { Connections } from "../session/connections.js";
-import { ClientRequests } from "../session/requests.js";
 import { ToolHeaders } from "../session/tool-headers.js";
 import type { Binding, Sdk } from "./binding.js";
 import { refusalOf, rejection } from "./errors.js";
@@ -67,7 +66,6 @@ export class ClientTransport {
   readonly #sdk: Sdk;
   readonly #owner: Owner;
   readonly #connections: Connections;
-  readonly #requests: ClientRequests;
   readonly #tools = new ToolHeaders();
   readonly #client: Client;
   readonly #calls = new Map<string | number, CallRecord>();
@@ -92,7 +90,6 @@ export class ClientTransport {
     const { sessionId, protocolVersion, onevent } = options;
     if (typeof onevent === "function") this.onevent = onevent;
     if (protocolVersion) this.protocolVersion = protocolVersion;
-    this.#requests = new ClientRequests((request) => this.#deliver(request));
     this.#client = {
       deliver: (message) => this.#deliver(message),
       hasToken: (token) => [...this.#tokens.values()].includes(token),
@@ -103,7 +100,12 @@ export class ClientTransport {
       clock: createClock(),
       outcomes: new OutcomeResolver(settings),
       uncounted: new Uncounted(),
-      requests: () => this.#requests,
+      // The Client keeps its own account of them: it hears of a cancel by the server's message.
+      requests: () => ({
+        take: (request) => void this.#deliver(request),
+        cancelled: () => {},
+        abortAll: () => {},
+      }),
       heard: (message) => void this.#deliver(message),
       emit: (event) => this.#emit(event),
       ready: (info, known) => this.#stands(info, known),
@@ -237,7 +239,7 @@ export class ClientTransport {
     const { id, method, params } = message;
     try {
       if (method === undefined) {
-        this.#connection().answer(answerText(message, this.#requests.rawId(id)));
+        this.#connection().answer(answerText(message));
       } else if (method === "notifications/cancelled") {
         this.#cancel(params);
       } else if (id === undefined || id === null) {

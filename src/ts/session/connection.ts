@@ -204,11 +204,12 @@ export class Connection implements Listener {
     }
   }
 
-  #hear({ output, message, rawId }: Told): void {
+  #hear({ output, message }: Told): void {
     if (output.out === "event") this.#event(output, message);
     else if (output.out === "settle") this.#settle(output, message);
     else if (output.out === "token") this.#token(output);
-    else if (output.out === "request") this.#request(message, rawId);
+    else if (output.out === "request") this.#request(message);
+    else if (output.out === "request_cancelled") this.#requests.cancelled(output.id);
     else if (output.out === "ready") this.#stands(output, message);
     else if (output.out === "authorize") this.#authorize(output);
     else if (output.out === "schedule") this.#waits.begin(output);
@@ -263,20 +264,17 @@ export class Connection implements Listener {
     this.#finish({ ...why, outcome: "not_sent", message: `the handshake: ${why.message}` });
   }
 
-  #request(message: unknown, rawId: string | undefined): void {
-    if (isObject(message)) this.#requests.take(message, rawId);
+  #request(message: unknown): void {
+    if (isObject(message)) this.#requests.take(message);
     else this.#unparsed();
   }
 
   #event(output: EventOutput, message: unknown): void {
     const isMessage = output.type === "message" || output.type === "progress";
-    if (isMessage) {
-      if (!isObject(message)) {
-        this.#unparsed();
-        this.#report(output, false);
-        return;
-      }
-      this.#requests.hear(message);
+    if (isMessage && !isObject(message)) {
+      this.#unparsed();
+      this.#report(output, false);
+      return;
     }
     if (output.call === undefined) {
       if (isMessage) this.#owner.heard(message as object);

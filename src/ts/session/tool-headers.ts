@@ -54,37 +54,55 @@ const otherSchemas = [
 ];
 const otherMaps = ["patternProperties", "dependentSchemas", "$defs", "definitions"];
 
+/** A property on the way to a declaration, linked to the one above it: a path per node would cost their product. */
+interface Step {
+  key: string;
+  above: Step | undefined;
+  depth: number;
+}
+
+// No tool's arguments are nested so deep.
+const mostDepth = 64;
+
 /** The declarations of a tool's input schema, or what is wrong with one of them. */
 export function declarationsOf(schema: unknown): Declaration[] | string {
   const found = new Map<string, Declaration>();
   // Not by recursion: a schema may be nested deeper than a stack.
-  const open: { node: unknown; path: string[]; isReached: boolean }[] = [
-    { node: schema, path: [], isReached: true },
+  const open: { node: unknown; step: Step | undefined; isReached: boolean }[] = [
+    { node: schema, step: undefined, isReached: true },
   ];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { node, path, isReached } = next;
+    const { node, step, isReached } = next;
     if (!isObject(node)) continue;
     if (Object.hasOwn(node, member)) {
-      const problem = problemOf(node, path, isReached, found);
+      const problem = problemOf(node, step, isReached, found);
       if (problem !== undefined) return problem;
       const header = node[member] as string;
-      found.set(header.toLowerCase(), { path, header });
+      found.set(header.toLowerCase(), { path: pathTo(step), header });
     }
+    const depth = (step?.depth ?? 0) + 1;
     for (const [key, child] of Object.entries(isObject(node.properties) ? node.properties : {}))
-      open.push({ node: child, path: [...path, key], isReached });
-    for (const child of otherChildren(node)) open.push({ node: child, path, isReached: false });
+      open.push({ node: child, step: { key, above: step, depth }, isReached });
+    for (const child of otherChildren(node)) open.push({ node: child, step, isReached: false });
   }
   return [...found.values()];
 }
 
+function pathTo(last: Step | undefined): string[] {
+  const path: string[] = [];
+  for (let step = last; step !== undefined; step = step.above) path.push(step.key);
+  return path.reverse();
+}
+
 function problemOf(
   node: Record<string, unknown>,
-  path: string[],
+  step: Step | undefined,
   isReached: boolean,
   found: Map<string, Declaration>,
 ): string | undefined {
   const header = node[member];
-  if (!isReached || path.length === 0) return `${member} stands where no chain of properties leads`;
+  if (!isReached || step === undefined) return `${member} stands where no chain of properties leads`;
+  if (step.depth > mostDepth) return `${member} is nested deeper than ${mostDepth} properties`;
   if (typeof header !== "string" || !token.test(header)) return `${member} is no name of a header`;
   if (!types.has(node.type)) return `${member} is not on a string, an integer or a boolean`;
   if (found.has(header.toLowerCase())) return `${member} gives one name twice`;

@@ -385,7 +385,11 @@ impl<'a> World<'a> {
             Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
             Output::Ready { session_id, .. } => self.judge.on_ready(session_id),
             // No schedule has a provider or a scheduler.
-            Output::Authorize(..) | Output::Schedule(..) | Output::Closed | Output::Timeout(_) => {}
+            Output::RequestCancelled(_)
+            | Output::Authorize(..)
+            | Output::Schedule(..)
+            | Output::Closed
+            | Output::Timeout(_) => {}
         }
     }
 

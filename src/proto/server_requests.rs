@@ -1,0 +1,168 @@
+//! Requests of the server's that wait for our answer: what the host calls them, and what the server does.
+//!
+//! A server names its requests as it likes, and some count for each stream anew: to the server one is known by the
+//! stream it came on and its id. A host answers by an id alone, which it has from `JSON.parse`: so each is handed out
+//! under a *name*, an id that no other open one has and that JavaScript gives back as it was.
+
+use super::jsonrpc::Id;
+use super::CallId;
+
+/// One that is open.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ServerRequest {
+    /// The call on whose stream it came.
+    pub(crate) call: CallId,
+    pub(crate) method: String,
+    /// The id under which the host has it.
+    pub(crate) name: Id,
+    /// Its id as the server wrote it: JSON text.
+    pub(crate) written: String,
+    id: Id,
+}
+
+/// All that are open.
+#[derive(Debug, Default)]
+pub(crate) struct ServerRequests {
+    open: Vec<ServerRequest>,
+}
+
+impl ServerRequests {
+    /// More are not heard.
+    const MOST: usize = 256;
+
+    /// One came: its name, or `None` where it is a repeat of an open one, or one too many. `fresh` makes an id that
+    /// nobody has used.
+    pub(crate) fn open(
+        &mut self,
+        call: CallId,
+        method: String,
+        written: &str,
+        fresh: impl FnOnce() -> Id,
+    ) -> Option<Id> {
+        let id = Id::read(written)?.plain();
+        if self.open.len() >= Self::MOST || self.place(call, &id).is_some() {
+            return None;
+        }
+        let free = id.exact().filter(|name| self.open.iter().all(|other| other.name != *name));
+        let name = free.unwrap_or_else(fresh);
+        self.open.push(ServerRequest { call, method, name: name.clone(), written: written.to_string(), id });
+        Some(name)
+    }
+
+    /// The host answers one.
+    pub(crate) fn answered(&mut self, name: &Id) -> Option<ServerRequest> {
+        let place = self.open.iter().position(|request| request.name == *name)?;
+        Some(self.open.remove(place))
+    }
+
+    /// The server gives one up, by a word that came on this call's stream. On another stream than its own it can only
+    /// mean one whose id no other bears.
+    pub(crate) fn cancelled(&mut self, call: CallId, id: &Id) -> Option<ServerRequest> {
+        let id = id.plain();
+        let place = self.place(call, &id).or_else(|| {
+            let mut places = (0..self.open.len()).filter(|place| self.open[*place].id == id);
+            places.next().filter(|_| places.next().is_none())
+        })?;
+        Some(self.open.remove(place))
+    }
+
+    /// The call is over, or its stream is: nobody waits for these answers.
+    pub(crate) fn end_call(&mut self, call: CallId) {
+        self.open.retain(|request| request.call != call);
+    }
+
+    /// The session is over.
+    pub(crate) fn end_all(&mut self) {
+        self.open.clear();
+    }
+
+    fn place(&self, call: CallId, id: &Id) -> Option<usize> {
+        self.open.iter().position(|request| request.call == call && request.id == *id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: CallId = CallId(1);
+    const TWO: CallId = CallId(2);
+
+    fn fresh() -> Id {
+        Id::String("ours".to_string())
+    }
+
+    fn named(requests: &mut ServerRequests, call: CallId, written: &str) -> Option<String> {
+        requests.open(call, "m".to_string(), written, fresh).map(|name| name.text())
+    }
+
+    #[test]
+    fn a_name_is_the_servers_id_where_javascript_gives_that_back() {
+        let cases = [
+            ("7", "7"),
+            ("-3", "-3"),
+            ("1.0", "1"),
+            ("1e2", "100"),
+            ("\"a\"", "\"a\""),
+            ("\"a\\u0041\"", "\"aA\""),
+            ("\"\"", "\"\""),
+            ("1.5", "\"ours\""),
+            ("9007199254740993", "\"ours\""),
+            ("1E400", "\"ours\""),
+        ];
+        for (written, name) in cases {
+            let mut requests = ServerRequests::default();
+            assert_eq!(named(&mut requests, ONE, written).as_deref(), Some(name), "{written}");
+            let name = Id::read(name).expect("an id");
+            assert_eq!(requests.answered(&name).expect("it is open").written, written);
+            assert_eq!(requests.answered(&name), None, "answered once");
+        }
+    }
+
+    #[test]
+    fn a_second_one_under_an_open_id_has_a_name_of_ours_and_a_repeat_has_none() {
+        let mut requests = ServerRequests::default();
+        assert_eq!(named(&mut requests, ONE, "0").as_deref(), Some("0"));
+        assert_eq!(named(&mut requests, ONE, "0"), None, "a repeat on its own stream");
+        assert_eq!(named(&mut requests, ONE, "0.0"), None, "and in another writing");
+        assert_eq!(named(&mut requests, TWO, "0").as_deref(), Some("\"ours\""));
+        assert_eq!(requests.answered(&fresh()).expect("it is open").call, TWO);
+        assert_eq!(named(&mut requests, TWO, "0").as_deref(), Some("\"ours\""), "the name is taken still");
+        assert_eq!(requests.answered(&Id::Number("0".to_string())).expect("it is open").call, ONE);
+    }
+
+    #[test]
+    fn a_cancel_means_its_own_streams_and_on_another_stream_only_one_that_is_alone() {
+        let zero = Id::Number("0".to_string());
+        for (on, ended) in [(ONE, Some(ONE)), (TWO, Some(TWO)), (CallId(3), None)] {
+            let mut requests = ServerRequests::default();
+            named(&mut requests, ONE, "0");
+            named(&mut requests, TWO, "0");
+            assert_eq!(requests.cancelled(on, &zero).map(|request| request.call), ended);
+        }
+        let mut requests = ServerRequests::default();
+        named(&mut requests, ONE, "0");
+        assert_eq!(requests.cancelled(TWO, &Id::String("0".to_string())), None);
+        assert_eq!(requests.cancelled(TWO, &zero).map(|request| request.call), Some(ONE));
+    }
+
+    #[test]
+    fn a_call_takes_its_own_with_it() {
+        let mut requests = ServerRequests::default();
+        named(&mut requests, ONE, "1");
+        named(&mut requests, TWO, "2");
+        requests.end_call(ONE);
+        assert_eq!(requests.answered(&Id::Number("1".to_string())), None);
+        requests.end_all();
+        assert_eq!(requests.answered(&Id::Number("2".to_string())), None);
+    }
+
+    #[test]
+    fn a_flood_is_not_heard_beyond_the_most() {
+        let mut requests = ServerRequests::default();
+        for n in 0..ServerRequests::MOST {
+            assert!(named(&mut requests, ONE, &n.to_string()).is_some());
+        }
+        assert_eq!(named(&mut requests, ONE, "\"one more\""), None);
+    }
+}
