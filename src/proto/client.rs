@@ -9,6 +9,7 @@ mod earlier;
 mod handling;
 mod handshake;
 mod listen;
+mod liveness;
 mod messages;
 mod receive;
 mod recover;
@@ -18,7 +19,6 @@ mod reissue;
 mod replace;
 mod send;
 mod settle;
-mod trial;
 
 use std::collections::VecDeque;
 use std::time::Duration;

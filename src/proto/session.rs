@@ -1,9 +1,10 @@
-//! The session: its state, its id and version, and the one question whether it lives.
+//! The session: its state, its id and version, and what is known of it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::jsonrpc::field;
+use super::machines::liveness::Liveness;
 use super::machines::outage::Outage;
 use super::replay::Hints;
 use super::sorted::{SortedMap, SortedSet};
@@ -46,17 +47,6 @@ pub(crate) struct Offer {
     pub(crate) greeting: String,
 }
 
-/// A handshake beside a session whose pings fail: how far it is.
-#[derive(Debug)]
-pub(crate) enum Trial {
-    /// `initialize` is under way.
-    Initializing(CallId),
-    /// A ping in the offered session is under way: does this server answer pings at all?
-    Pinging(CallId, Offer),
-    /// The server is well: the next ping decides.
-    Proven(Offer),
-}
-
 /// A legacy session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -77,22 +67,8 @@ pub(crate) struct Session {
     pub(crate) idle_drops: u32,
     /// Counts up at each replacement.
     pub(crate) generation: u32,
-    /// The `ping` that asks whether the session lives; one for all calls.
-    pub(crate) probe: Option<CallId>,
-    /// When it was asked last.
-    pub(crate) asked_at: Instant,
-    /// The last probe got no HTTP answer: a second one decides.
-    pub(crate) probe_unanswered: bool,
-    /// Probes in a row that failed, though HTTP or the time proves that something is there.
-    pub(crate) failed_probes: u32,
-    /// The next probe is the second word on a failed one: it is not followed by a third for that reason.
-    pub(crate) asks_again: bool,
-    /// Whether the server would begin another session, while it is in doubt whether it knows this one.
-    pub(crate) trial: Option<Trial>,
-    /// No other trial before this.
-    pub(crate) next_trial: Instant,
-    /// A call ended in a timeout: the next one waits until the session was asked.
-    pub(crate) suspect: bool,
+    /// Whether it lives.
+    pub(crate) liveness: Liveness,
     /// Whether HTTP is answered.
     pub(crate) outage: Outage,
     /// Prefixes of event ids, and the call that uses each; `None`: several do.
@@ -143,14 +119,7 @@ impl Session {
             no_resume: false,
             idle_drops: 0,
             generation: 0,
-            probe: None,
-            asked_at: Instant::default(),
-            probe_unanswered: false,
-            failed_probes: 0,
-            asks_again: false,
-            trial: None,
-            next_trial: Instant::default(),
-            suspect: false,
+            liveness: Liveness::default(),
             outage: Outage::default(),
             gave_up_unseen: false,
             prefixes: SortedMap::new(),
@@ -212,11 +181,7 @@ impl Session {
     pub(crate) fn forget(&mut self) {
         self.id = None;
         self.version = None;
-        self.probe = None;
-        self.probe_unanswered = false;
-        self.failed_probes = 0;
-        self.asks_again = false;
-        self.suspect = false;
+        self.liveness.reset();
         self.outage = Outage::default();
         self.believed_marker = false;
         self.hints.forget();

@@ -1,35 +1,16 @@
-//! Doubt: streams that fell silent, sessions that may be dead, and the questions that settle it.
+//! Doubt: streams that fell silent, and the resumes that are opened beside them.
 
 use std::time::Duration;
 
-use super::recover::FAILURES_TO_ASK;
 use super::Client;
-use crate::proto::error::Reason;
-use crate::proto::event::{AttemptResult, DropCause, Event, Level, Settlement};
+use crate::proto::event::{AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{header_value, Method, ResponseHead};
-use crate::proto::ledger::{Entry, Kind};
-use crate::proto::session::Trial;
+use crate::proto::ledger::Kind;
 use crate::proto::sse::Item;
 use crate::proto::stream::{Body, Events, Phase, Rival};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
-
-/// A silent stream of a living session gets this many times its `idleMs` at most.
-const MOST_PATIENCE: u32 = 4;
-
-/// What asking the session brought.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// It lives.
-    Answered,
-    /// The network refused the question.
-    Unanswered,
-    /// The question failed though somebody is there.
-    Failed,
-    /// Nothing is known.
-    Unknown,
-}
 
 impl Client {
     /// No byte within `idleMs`. With a cursor, a resume is opened beside the silent body; without, the session is asked.
@@ -136,7 +117,7 @@ impl Client {
                 _ => self.ask_session(now), // It may be dead; else the old body is kept.
             };
         }
-        self.session.failed_probes = 0;
+        self.session.liveness.accepted();
         let decoder = self.decoder();
         if let Some(rival) = self.stream(call).and_then(|stream| stream.rival.as_mut()) {
             rival.decoder = Some(decoder);
@@ -219,122 +200,11 @@ impl Client {
     }
 
     /// The silent body is given up: what follows is what follows any drop.
-    fn give_up_silent(&mut self, now: Instant, call: CallId) {
+    pub(super) fn give_up_silent(&mut self, now: Instant, call: CallId) {
         let Some(Phase::Reading(exchange, _)) = self.stream(call).map(|stream| &stream.phase) else { return };
         let exchange = *exchange;
         self.abort(exchange);
         self.on_body_over(now, call, DropCause::Idle);
         self.send_queued(now);
-    }
-
-    /// Asks by `ping` whether the session lives; one question for all calls.
-    pub(super) fn ask_session(&mut self, now: Instant) {
-        let is_tried = matches!(self.session.trial, Some(Trial::Initializing(_) | Trial::Pinging(..)));
-        if self.session.probe.is_some() || is_tried || !self.is_ready() {
-            return;
-        }
-        self.timers.stop(Owner::Session, Clock::Connect);
-        let entry = self.probe_entry(now);
-        self.stats.probes.asked += 1;
-        let probe = self.open(entry);
-        self.session.probe = Some(probe);
-        self.session.asked_at = now;
-        self.post(now, probe);
-    }
-
-    /// The session answered, or nothing is known. If it is dead, its calls have been settled before.
-    pub(super) fn on_probed(&mut self, now: Instant, settlement: &Settlement) {
-        self.session.probe = None;
-        if !self.is_ready() {
-            return;
-        }
-        let probes = &mut self.stats.probes;
-        *match settlement {
-            Settlement::Result { .. } => &mut probes.answered,
-            Settlement::Failed(failure) if failure.reason == Reason::ConnectTimeout => &mut probes.timed_out,
-            _ => &mut probes.refused,
-        } += 1;
-        let asked = self.read_probe(settlement);
-        let unanswered_twice =
-            std::mem::replace(&mut self.session.probe_unanswered, asked == Asked::Unanswered);
-        if asked == Asked::Unanswered && !unanswered_twice {
-            self.plan_probe(now);
-        }
-        if !self.weigh(now, asked) {
-            self.tell_asked(now, asked, unanswered_twice);
-        }
-    }
-
-    fn read_probe(&self, settlement: &Settlement) -> Asked {
-        let Settlement::Failed(failure) = settlement else { return Asked::Answered };
-        match (failure.reason, failure.diagnostics.last_status) {
-            (Reason::NetworkError, _) => Asked::Unanswered,
-            // Whoever works for a call may be too busy for a ping.
-            (Reason::ConnectTimeout, _) | (_, Some(408 | 504)) if self.may_be_busy() => Asked::Unknown,
-            (Reason::StreamLost, _) | (_, Some(409 | 429 | 503)) => Asked::Unknown,
-            _ => Asked::Failed,
-        }
-    }
-
-    fn may_be_busy(&self) -> bool {
-        let is_open = |entry: &Entry| {
-            let phase = entry.stream.as_ref().map(|stream| &stream.phase);
-            let is_open =
-                entry.earlier.is_some() || matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)));
-            entry.kind == Kind::Request && is_open
-        };
-        self.ledger.calls().into_iter().any(|call| self.ledger.peek(call).is_some_and(is_open))
-    }
-
-    /// The session is asked again, `connectMs` after the last time.
-    pub(super) fn plan_probe(&mut self, now: Instant) {
-        let at = self.session.asked_at + self.config.timeouts.connect;
-        self.timers.set(Owner::Session, Clock::Connect, at.max(now));
-    }
-
-    /// What was asked is told to the calls that wait for it.
-    pub(super) fn tell_asked(&mut self, now: Instant, asked: Asked, unanswered_twice: bool) {
-        self.session.suspect = false;
-        if asked == Asked::Answered {
-            self.judge_rejected_resumes(now);
-        }
-        for call in self.ledger.calls() {
-            let Some(stream) = self.stream(call) else { continue };
-            if matches!(stream.phase, Phase::Asking) {
-                // A store shared by several servers may lag: the cursor is tried once more.
-                stream.refused = asked == Asked::Answered;
-                stream.barren += 1;
-                self.wait(now, call, false);
-            } else if asked == Asked::Answered && stream.failures >= FAILURES_TO_ASK && !stream.is_open() {
-                self.on_resumes_failed(now, call);
-            } else if stream.suspect && stream.rival.is_none() {
-                self.on_silent_asked(now, call, asked, unanswered_twice);
-            }
-        }
-        self.send_queued(now);
-    }
-
-    /// The session lives, and resumes fail all the same: a call that may be sent again is not kept waiting.
-    fn on_resumes_failed(&mut self, now: Instant, call: CallId) {
-        if self.may_reissue(now, call) {
-            let text = "its stream could not be resumed though the session lives";
-            self.lost(now, call, Reason::RecoveryExhausted, DropCause::Status.into(), text, None);
-        }
-    }
-
-    /// The session was asked about a silent stream.
-    fn on_silent_asked(&mut self, now: Instant, call: CallId, asked: Asked, unanswered_twice: bool) {
-        match asked {
-            Asked::Answered => {
-                let Some(stream) = self.stream(call) else { return };
-                stream.suspect = false;
-                stream.patience = (stream.patience * 2).min(MOST_PATIENCE);
-                self.rearm_idle(now, call);
-                self.set_clocks(now, call);
-            }
-            Asked::Unanswered if unanswered_twice => self.give_up_silent(now, call),
-            // A server that works for this very call may answer nothing else: its body stays open, and `recoveryMs` runs.
-            Asked::Unanswered | Asked::Failed | Asked::Unknown => {}
-        }
     }
 }

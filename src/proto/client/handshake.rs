@@ -205,7 +205,9 @@ impl Client {
                 self.on_handshake_failed(now, *failure);
             }
             (Kind::Listen, _) => self.on_listen_ended(now, call),
-            (Kind::Probe, settlement) if self.session.probe == Some(call) => self.on_probed(now, &settlement),
+            (Kind::Probe, settlement) if self.session.liveness.is_probe(call) => {
+                self.on_probed(now, &settlement)
+            }
             (Kind::Probe, settlement) => self.on_trial_pinged(now, call, &settlement),
             _ => {}
         }

@@ -43,7 +43,7 @@ impl Client {
         }
         let Some(call) = self.served(exchange) else { return };
         self.answered(now);
-        self.session.probe_unanswered = false;
+        self.session.liveness.http_answered();
         self.headers_passed(call);
         if head.is_success() {
             self.credentials.accepted();
@@ -85,7 +85,7 @@ impl Client {
         entry.cause = None;
         // Not so a ping: its head may be all that comes.
         if entry.identity.is_none() && entry.kind != Kind::Probe {
-            self.session.failed_probes = 0;
+            self.session.liveness.accepted();
         }
         if !entry.kind.wants_response() {
             self.abort(exchange);

@@ -249,7 +249,7 @@ impl Client {
         }
         if head.is_success() && head.is_event_stream() {
             if self.ledger.peek(call).is_some_and(|entry| entry.identity.is_none()) {
-                self.session.failed_probes = 0;
+                self.session.liveness.accepted();
             }
             if let Some(stream) = self.stream(call) {
                 stream.gaps.resumed();

@@ -71,7 +71,7 @@ impl Client {
             let Some(entry) = self.ledger.get(call) else { continue };
             if matches!(entry.kind, Kind::Notification | Kind::Terminate) || entry.is_endless() {
                 self.post(now, call);
-            } else if free == 0 || (self.session.suspect && !entry.was_sent()) {
+            } else if free == 0 || (self.session.liveness.is_suspect() && !entry.was_sent()) {
                 self.queue.push_back(call);
             } else {
                 free -= 1;
@@ -86,7 +86,7 @@ impl Client {
 
     /// A call ended in a timeout before: this one waits until the session was asked, so that it does not hang too.
     fn ask_for_queued(&mut self, now: Instant) {
-        if self.session.suspect && !self.queue.is_empty() && !self.is_undecided() {
+        if self.session.liveness.is_suspect() && !self.queue.is_empty() && !self.is_undecided() {
             self.ask_session(now);
         }
     }

@@ -26,7 +26,7 @@ impl Client {
                 if let Settlement::Result { message, .. } = settlement {
                     let text = self.text(message).to_string();
                     let identity = entry.identity.unwrap_or_default();
-                    match self.is_trial(call) {
+                    match self.session.liveness.is_trial(call) {
                         true => self.on_trial_answer(now, text, identity),
                         false => self.on_initialize_answer(now, text, identity),
                     }
@@ -39,7 +39,7 @@ impl Client {
 
     /// Ends a call without an answer. A no-op for one that ended.
     pub(super) fn fail(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
-        if self.is_trial(call) {
+        if self.session.liveness.is_trial(call) {
             return self.on_trial_failed(now, call);
         }
         self.skip_failed(now, call);
@@ -50,7 +50,7 @@ impl Client {
         let (why, answers) = (entry.cancel_reason.clone(), entry.answers);
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
-            self.session.suspect = true;
+            self.session.liveness.doubt();
         }
         if kind == Kind::Request {
             let recovered = !entry.diagnostics.attempts.is_empty();

@@ -1,0 +1,248 @@
+//! Whether the session lives: asks the machine of that name, and obeys.
+
+use super::handshake::CLOSE_WAIT;
+use super::recover::FAILURES_TO_ASK;
+use super::{Client, Purpose};
+use crate::proto::error::Reason;
+use crate::proto::event::{DropCause, Settlement};
+use crate::proto::http::{HttpRequest, Method};
+use crate::proto::ledger::{members, Entry, Kind};
+use crate::proto::machines::liveness::{Pong, Proof, Trial, Verdict};
+use crate::proto::session::{Identity, State};
+use crate::proto::stream::Phase;
+use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::CallId;
+
+/// A silent stream of a living session gets this many times its `idleMs` at most.
+const MOST_PATIENCE: u32 = 4;
+
+impl Client {
+    /// Asks by `ping` whether the session lives; one question for all calls.
+    pub(super) fn ask_session(&mut self, now: Instant) {
+        if !self.session.liveness.may_ask() || !self.is_ready() {
+            return;
+        }
+        self.timers.stop(Owner::Session, Clock::Connect);
+        let entry = self.probe_entry(now);
+        self.stats.probes.asked += 1;
+        let probe = self.open(entry);
+        self.session.liveness.asks(now, probe);
+        self.post(now, probe);
+    }
+
+    /// A ping is over. If the session is dead, its calls have been settled before.
+    pub(super) fn on_probed(&mut self, now: Instant, settlement: &Settlement) {
+        if !self.is_ready() {
+            return;
+        }
+        let probes = &mut self.stats.probes;
+        *match settlement {
+            Settlement::Result { .. } => &mut probes.answered,
+            Settlement::Failed(failure) if failure.reason == Reason::ConnectTimeout => &mut probes.timed_out,
+            _ => &mut probes.refused,
+        } += 1;
+        let pong = Pong::of(settlement, self.may_be_busy());
+        let may_try = self.may_try(now);
+        match self.session.liveness.heard(now, pong, self.config.timeouts.connect, may_try) {
+            Verdict::Dead => self.session_died(now),
+            Verdict::AskAt(at) => self.ask_at(now, at),
+            Verdict::Try => self.begin_trial(now),
+            verdict @ (Verdict::Alive | Verdict::CutOff | Verdict::Unknown { .. }) => {
+                if let Verdict::Unknown { ask_at: Some(at) } = verdict {
+                    self.ask_at(now, at);
+                }
+                self.end_trial(now);
+                self.tell(now, verdict);
+            }
+        }
+    }
+
+    fn may_be_busy(&self) -> bool {
+        let is_open = |entry: &Entry| {
+            let phase = entry.stream.as_ref().map(|stream| &stream.phase);
+            let is_open =
+                entry.earlier.is_some() || matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)));
+            entry.kind == Kind::Request && is_open
+        };
+        self.ledger.calls().into_iter().any(|call| self.ledger.peek(call).is_some_and(is_open))
+    }
+
+    fn may_try(&mut self, now: Instant) -> bool {
+        self.config.replace_session
+            && (self.config.carry.is_none() || self.session.hello.is_some())
+            && self.session.id.is_some()
+            && self.session.may_replace(now)
+    }
+
+    fn ask_at(&mut self, now: Instant, at: Instant) {
+        self.timers.set(Owner::Session, Clock::Connect, at.max(now));
+    }
+
+    /// Whether it is being found out if the session lives.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.session.liveness.is_trying() || self.timers.at(Owner::Session, Clock::Connect).is_some()
+    }
+
+    /// What is known of the session is told to the calls that wait for it.
+    fn tell(&mut self, now: Instant, verdict: Verdict) {
+        let is_alive = verdict == Verdict::Alive;
+        if is_alive {
+            self.judge_rejected_resumes(now);
+        }
+        for call in self.ledger.calls() {
+            let Some(stream) = self.stream(call) else { continue };
+            if matches!(stream.phase, Phase::Asking) {
+                // A store shared by several servers may lag: the cursor is tried once more.
+                stream.refused = is_alive;
+                stream.barren += 1;
+                self.wait(now, call, false);
+            } else if is_alive && stream.failures >= FAILURES_TO_ASK && !stream.is_open() {
+                self.on_resumes_failed(now, call);
+            } else if stream.suspect && stream.rival.is_none() {
+                self.on_silence_judged(now, call, verdict);
+            }
+        }
+        self.send_queued(now);
+    }
+
+    /// The session lives, and resumes fail all the same: a call that may be sent again is not kept waiting.
+    fn on_resumes_failed(&mut self, now: Instant, call: CallId) {
+        if self.may_reissue(now, call) {
+            let text = "its stream could not be resumed though the session lives";
+            self.lost(now, call, Reason::RecoveryExhausted, DropCause::Status.into(), text, None);
+        }
+    }
+
+    /// The session was asked about a silent stream.
+    fn on_silence_judged(&mut self, now: Instant, call: CallId, verdict: Verdict) {
+        match verdict {
+            Verdict::Alive => {
+                let Some(stream) = self.stream(call) else { return };
+                stream.suspect = false;
+                stream.patience = (stream.patience * 2).min(MOST_PATIENCE);
+                self.rearm_idle(now, call);
+                self.set_clocks(now, call);
+            }
+            Verdict::CutOff => self.give_up_silent(now, call),
+            // A server that works for this very call may answer nothing else: its body stays open, and `recoveryMs` runs.
+            _ => {}
+        }
+    }
+
+    fn begin_trial(&mut self, now: Instant) {
+        let call = self.number();
+        self.session.liveness.tries(call);
+        self.initialize(now, call);
+    }
+
+    fn number(&mut self) -> CallId {
+        let call = CallId(self.next_call);
+        self.next_call += 1;
+        call
+    }
+
+    /// The server answered the trial's `initialize`. One that answers no pings at all says nothing by that: the session
+    /// that it offers is asked first.
+    pub(super) fn on_trial_answer(&mut self, now: Instant, text: String, identity: Identity) {
+        self.session.liveness.take_trial();
+        match self.read_offer(text, identity.clone()) {
+            Ok(offer) if self.session.liveness.wants_proof() => {
+                let mut entry = self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
+                entry.identity = Some(offer.identity.clone());
+                let ping = self.open(entry);
+                self.session.liveness.proves(ping, offer);
+                self.post(now, ping);
+            }
+            _ => {
+                self.give_back(now, identity);
+                self.on_no_verdict(now);
+            }
+        }
+    }
+
+    pub(super) fn on_trial_failed(&mut self, now: Instant, call: CallId) {
+        self.session.liveness.take_trial();
+        if let Some(entry) = self.release(now, call) {
+            self.give_back(now, entry.identity.unwrap_or_default());
+        }
+        self.on_no_verdict(now);
+    }
+
+    /// The ping in the offered session is over.
+    pub(super) fn on_trial_pinged(&mut self, now: Instant, call: CallId, settlement: &Settlement) {
+        match self.session.liveness.proven(call, matches!(settlement, Settlement::Result { .. })) {
+            Some(Proof::Well) => self.ask_session(now),
+            Some(Proof::None(offer)) => {
+                self.give_back(now, offer.identity);
+                self.on_no_verdict(now);
+            }
+            None => {}
+        }
+    }
+
+    /// The trial proved nothing: the calls go on as after any probe that failed.
+    fn on_no_verdict(&mut self, now: Instant) {
+        if self.is_ready() {
+            let verdict = self.session.liveness.no_verdict();
+            self.tell(now, verdict);
+        }
+    }
+
+    /// What was begun beside the session is not needed.
+    pub(super) fn end_trial(&mut self, now: Instant) {
+        let (call, offer) = match self.session.liveness.take_trial() {
+            None => return,
+            Some(Trial::Initializing(call)) => (Some(call), None),
+            Some(Trial::Pinging(ping, offer)) => (Some(ping), Some(offer)),
+            Some(Trial::Proven(offer)) => (None, Some(offer)),
+        };
+        let identity = call.and_then(|call| self.release(now, call)).and_then(|entry| entry.identity);
+        self.give_back(now, offer.map(|offer| offer.identity).or(identity).unwrap_or_default());
+    }
+
+    /// Begins the session that replaces a dead one: with what a trial has of it already.
+    pub(super) fn begin_session(&mut self, now: Instant) {
+        match self.session.liveness.take_trial() {
+            None => {
+                let call = self.number();
+                self.session.state = State::Initializing;
+                self.initialize(now, call);
+            }
+            Some(Trial::Initializing(_)) => self.session.state = State::Initializing,
+            Some(Trial::Pinging(_, offer) | Trial::Proven(offer)) => {
+                self.session.handshake_by = now + self.config.timeouts.handshake;
+                self.adopt(now, offer);
+            }
+        }
+    }
+
+    /// Ends a session that was only tried. Nobody waits for the answer.
+    fn give_back(&mut self, now: Instant, identity: Identity) {
+        if identity.id.is_none() {
+            return;
+        }
+        let headers = Self::headers(Method::Delete, identity);
+        let request = HttpRequest { call: None, url: None, method: Method::Delete, headers, body: None };
+        self.launch(Purpose::GiveBack, request);
+        self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
+    }
+
+    /// A DELETE was answered, or failed.
+    pub(super) fn on_delete_over(&mut self, now: Instant, purpose: Purpose) {
+        if purpose == Purpose::Close {
+            self.finish_close(now);
+        } else if !self.session.is_over() {
+            self.timers.stop(Owner::Session, Clock::Close);
+        }
+    }
+
+    /// A DELETE took too long.
+    pub(super) fn on_delete_timeout(&mut self, now: Instant) {
+        let given_back = self.exchanges.iter().filter(|(_, purpose)| **purpose == Purpose::GiveBack);
+        for exchange in given_back.map(|(exchange, _)| *exchange).collect::<Vec<_>>() {
+            self.abort(exchange);
+        }
+        self.finish_close(now);
+    }
+}
