@@ -13,7 +13,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test engines packaging conformance soak fuzz matrix build pack clean distclean
+.PHONY: help demo check test engines packaging conformance soak fuzz matrix build api pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -49,6 +49,9 @@ fuzz: .setup-wasm .setup-fuzz ## the core under hostile bytes and sequences of e
 
 build: ## the npm package, in target/npm
 	$(parallel) .build
+
+api: build ## writes the report of the public types (tests/api) that make check compares
+	@$(env) node www/build/api.mjs $(package) --write
 
 pack: build ## its tarball, in target
 	@cd $(package) && npm pack --silent --pack-destination ..

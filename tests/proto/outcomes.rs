@@ -178,7 +178,7 @@ fn every_reason_of_this_era_is_reached_and_the_rest_is_accounted_for() {
         .map(|reason| serde_json::to_value(reason).unwrap().as_str().unwrap().to_string())
         .chain(ELSEWHERE.map(|(name, _)| name.to_string()))
         .collect();
-    let types = include_str!("../fixtures/api.d.ts");
+    let types = include_str!("../api/index.api.md");
     let union = types.split_once("export type FailureReason =").unwrap().1.split_once(';').unwrap().0;
     let public: BTreeSet<String> = union
         .split('|')

@@ -12,13 +12,21 @@ const failedMark = Symbol.for("landfall.ToolCallFailedError");
 export class ToolCallFailedError extends Error {
   /** The event that ended the call. Not enumerable: its fields are the error's own. */
   declare readonly event: ToolCallFailed;
+  /** Why it ended. */
   readonly reason: FailureReason;
+  /** What is known of its execution. */
   readonly outcome: Outcome;
+  /** Making the call again can't execute it twice to harm. */
   readonly retrySafe: boolean;
+  /** The id of the request, as the call has it. */
   readonly requestId: string | number;
+  /** The JSON-RPC method. */
   readonly method: string;
+  /** The tool's name, of a `tools/call`. */
   declare readonly tool?: string;
+  /** The server's task, where the call became one. */
   declare readonly taskId?: string;
+  /** What happened to it. */
   readonly diagnostics: CallDiagnostics;
 
   /** Made by landfall, from the event that ended a call. */
@@ -63,6 +71,7 @@ export function describeFailure<T extends Error>(error: T, event: ToolCallFailed
 export class ServerError extends Error {
   /** The JSON-RPC code. */
   readonly code: number;
+  /** What the server added. */
   declare readonly data?: unknown;
   /** The HTTP status of the response that carried it, where that was no 2xx. */
   declare readonly httpStatus?: number;

@@ -4,15 +4,21 @@ import type { DropCause, Level, ToolCallFailed } from "./failure.js";
 
 /** A JSON-RPC notification as it came from the server. */
 export interface JsonRpcNotification {
+  /** The version of JSON-RPC. */
   jsonrpc: "2.0";
+  /** As in `notifications/message`. */
   method: string;
+  /** What it tells. */
   params?: Record<string, unknown>;
 }
 
 /** The `error` of a JSON-RPC response. */
 export interface JsonRpcError {
+  /** As in JSON-RPC: -32601 for a method that the server does not know. */
   code: number;
+  /** A sentence for a person, in the server's words. */
   message: string;
+  /** What the server added. */
   data?: unknown;
 }
 

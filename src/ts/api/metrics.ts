@@ -3,11 +3,17 @@ import type { DropCause, FailureReason, Outcome } from "./failure.js";
 
 /** Numbers of one kind, in buckets: `p50`, `p90` and `p99` are at most 19 % too high, the others are exact. */
 export interface Histogram {
+  /** How many there are. */
   count: number;
+  /** Their sum. */
   sum: number;
+  /** Half of them are not above this. */
   p50: number;
+  /** Nine in ten are not above this. */
   p90: number;
+  /** 99 of a hundred are not above this. */
   p99: number;
+  /** The largest. */
   max: number;
 }
 

@@ -26,11 +26,13 @@ export interface Timeouts {
 
 /** What the callbacks of a session are told of a call. */
 export interface CallInfo {
+  /** The JSON-RPC method. */
   method: string;
   /** The tool's name, of a `tools/call`. */
   tool?: string;
   /** `params.arguments`, as it was given. */
   arguments?: unknown;
+  /** The id of the request, as the call has it. */
   requestId: string | number;
 }
 
@@ -51,16 +53,19 @@ export type OnGap = "continue" | "reissue" | "fail";
 /** The signature of `fetch` as it is used here. */
 export type FetchLike = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** What `fetch` takes as headers. Of that name, only browsers' types have a global. */
-type HeadersInit = NonNullable<RequestInit["headers"]>;
+/** What `fetch` takes as headers. */
+export type HeadersLike = NonNullable<RequestInit["headers"]>;
 
 /** What JSON carries. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** What is known of a session, to go on with it elsewhere: plain data that JSON carries. */
 export interface State {
+  /** Of this shape. */
   version: 1;
+  /** The URL of the session. */
   endpoint: string;
+  /** The rest is landfall's own. */
   [key: string]: Json;
 }
 
@@ -80,6 +85,7 @@ export interface AuthProvider {
  * Of those, one that makes no sense is ignored there and here.
  */
 export interface TransportOptions {
+  /** The clocks. */
   timeouts?: Timeouts;
   /**
    * Waits between attempts to recover: from `baseMs` (500), doubling, up to `maxMs` (4 000). `maxReissues` is how often
@@ -142,7 +148,7 @@ export interface TransportOptions {
    * Added to every request; a function is asked for each one. The names `accept`, `content-type`, `last-event-id` and
    * `mcp-*` are landfall's: given here they are left out, with a warning to the logger.
    */
-  headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
+  headers?: HeadersLike | (() => HeadersLike | Promise<HeadersLike>);
   /**
    * Send the DELETE that ends the server's session when closing. Default: true in a session of {@link Connect}, but false
    * with a `state`, which says that it is to be taken up again; false in a {@link LandfallTransport}, as in the official
@@ -253,8 +259,9 @@ export interface CallOptions {
   headers?: Record<string, string>;
 }
 
-/** Options of {@link LandfallTransport.send}: those that the Clients of the SDKs pass. */
+/** Options of {@link ClientTransport.send}: those that the Clients of the SDKs pass. */
 export interface SendOptions {
+  /** The server's request that this message belongs to. */
   relatedRequestId?: string | number;
   /** A cursor: the request is not posted, but its stream resumed there. */
   resumptionToken?: string;

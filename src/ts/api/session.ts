@@ -58,10 +58,15 @@ export interface Session {
   close(): Promise<void>;
   /** `close()`, where the runtime has `Symbol.asyncDispose`. */
   [Symbol.asyncDispose]?(): Promise<void>;
+  /** The era in which it speaks with the server. */
   readonly era: Era;
+  /** The version of the protocol, as it was negotiated. */
   readonly protocolVersion: string;
+  /** `Mcp-Session-Id`; absent where the server gives none. Another one once the session was replaced. */
   readonly sessionId?: string;
+  /** What the server says it is. */
   readonly serverInfo?: { name: string; version: string };
+  /** What the server says it can do. */
   readonly capabilities: Record<string, unknown>;
 }
 

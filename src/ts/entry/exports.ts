@@ -19,6 +19,7 @@ export type {
   CallOptions,
   ConnectOptions,
   FetchLike,
+  HeadersLike,
   Json,
   OnGap,
   Replay,
@@ -29,3 +30,4 @@ export type {
 } from "../api/options.js";
 export type { Connect, Session, ToolCall } from "../api/session.js";
 export { type SdkRequestOptions, sdkRequestOptions } from "../sdk/request-options.js";
+export type { ClientTransport } from "../sdk/transport.js";

@@ -17,7 +17,7 @@ const instances = new Instances(load, createCore);
 /** Opens a session with an MCP server: see {@link Connect}. */
 export const connect: Connect = connector(instances);
 
-/** A `Transport` for the Clients of the SDKs and of @ai-sdk/mcp: see {@link ClientTransport}. */
+/** A `Transport` for the Clients of the SDKs and of `@ai-sdk/mcp`: see {@link ClientTransport}. */
 export class LandfallTransport extends ClientTransport {
   /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
   constructor(url: string | URL, options?: TransportOptions) {

@@ -13,7 +13,7 @@ export interface OAuthTransportOptions extends Omit<TransportOptions, "authProvi
   authProvider?: AuthProvider | OAuthClientProvider;
 }
 
-/** A `Transport` for a Client of @modelcontextprotocol/client: see {@link ClientTransport}. */
+/** A `Transport` for a Client of `@modelcontextprotocol/client`: see {@link ClientTransport}. */
 export class LandfallTransport extends ClientTransport {
   /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
   constructor(url: string | URL, options?: OAuthTransportOptions) {

@@ -10,9 +10,13 @@ const slackMs = 1_000;
 
 /** Options of a Client's request. */
 export interface SdkRequestOptions {
+  /** Milliseconds until the Client gives up; progress starts it anew. */
   timeout: number;
+  /** Milliseconds until it gives up in any case. */
   maxTotalTimeout: number;
+  /** Progress is life. */
   resetTimeoutOnProgress: true;
+  /** Asks for progress, and hears nothing: to be replaced by a handler of your own. */
   onprogress: (progress: unknown) => void;
 }
 

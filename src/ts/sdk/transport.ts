@@ -81,7 +81,7 @@ export class ClientTransport {
   #isLeft = false;
   #isOver = false;
 
-  /** Bound by an entry. */
+  /** @internal Bound by an entry. */
   constructor({ instances, sdk }: Binding, url: string | URL, given: TransportOptions | undefined) {
     const options = given ?? {};
     const settings = readTransportSettings(url, options, sdk);

@@ -12,11 +12,11 @@ import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import type { StreamableHTTPClientTransportOptions as OptionsV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport as TransportV1 } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { MCPTransport as Transport2 } from "ai-mcp-2";
-import { LandfallTransport, sdkRequestOptions } from "../../../../target/npm/entry/index.js";
-import { LandfallTransport as OfSlim } from "../../../../target/npm/entry/slim.js";
-import { LandfallTransport as OfUrl } from "../../../../target/npm/entry/url.js";
-import { LandfallTransport as OfV1 } from "../../../../target/npm/entry/v1.js";
-import { LandfallTransport as OfV2 } from "../../../../target/npm/entry/v2.js";
+import { LandfallTransport, sdkRequestOptions } from "../../../target/npm/entry/index.js";
+import { LandfallTransport as OfSlim } from "../../../target/npm/entry/slim.js";
+import { LandfallTransport as OfUrl } from "../../../target/npm/entry/url.js";
+import { LandfallTransport as OfV1 } from "../../../target/npm/entry/v1.js";
+import { LandfallTransport as OfV2 } from "../../../target/npm/entry/v2.js";
 
 declare const optionsV1: OptionsV1;
 declare const optionsV2: OptionsV2;
