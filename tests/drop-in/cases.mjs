@@ -1,3 +1,4 @@
+// Tests that several subjects have to pass: clients, transports.
 import { describe, test } from "node:test";
 import { Stage } from "./stage.mjs";
 

@@ -1,3 +1,4 @@
+// What a test of the drop-in opens, and closes when it ends.
 import { setTimeout as sleep } from "node:timers/promises";
 import { serveEra } from "./server.mjs";
 import { createTransport } from "./transports.mjs";

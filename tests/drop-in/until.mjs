@@ -1,3 +1,4 @@
+// Waits for what a test can only look at.
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Waits for what a test can only look at; fails after `patienceMs`. */

@@ -1,3 +1,4 @@
+// The cutting proxy: it cuts where its schedule says, and nowhere else.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { PlainClient, readEvents, texts } from "../server/plain-client.mjs";

@@ -1,3 +1,4 @@
+// The pump of a response body: its order, its pauses, its end.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { macrotask } from "../../target/npm/base/promise.js";

@@ -1,3 +1,4 @@
+// How the package is built: the glue made a factory, the module inlined, the manifest and the version.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// A call as its caller sees it: events, loops, outcome, cancel.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigError, ServerError, ToolCallFailedError } from "../../target/npm/api/errors.js";

@@ -1,3 +1,4 @@
+// The options of a session: what the core is given, and what is refused.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigError } from "../../target/npm/api/errors.js";

@@ -1,3 +1,4 @@
+// How many tests a suite ran, read from what each runner prints.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cargoCounts, checkCounts, fuzzCounts, judge, nodeCounts, report } from "../../www/build/counts.mjs";

@@ -1,3 +1,4 @@
+// The entries of the package: the same exports, and where each has its module from.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Exchanges over `fetch`: headers, receivers, credentials, what is said of a failure.
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";

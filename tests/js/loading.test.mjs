@@ -1,3 +1,4 @@
+// How the module is loaded, and what a load that fails does.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";

@@ -1,3 +1,4 @@
+// Metrics, with the calls that no core counts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { noMetrics } from "../../target/npm/call/metrics.js";

@@ -1,3 +1,4 @@
+// The headers of a modern request that the wrapper makes from a tool's declarations.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { declarationsOf, fieldValue, mcpName, ToolHeaders } from "../../target/npm/session/tool-headers.js";

@@ -1,3 +1,4 @@
+// Waiting within bounds leaves nothing behind.
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";

@@ -1,3 +1,4 @@
+// Requests of the server's, and the handlers that answer them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeSession, turn } from "./support/fake-core.mjs";

@@ -1,3 +1,4 @@
+// What is asked of the runtime: its clock, its kind, its bounds.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -1,3 +1,4 @@
+// A session: handshake, events, close.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ServerError, ToolCallFailedError } from "../../target/npm/api/errors.js";

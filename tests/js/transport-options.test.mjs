@@ -1,3 +1,4 @@
+// The options of the transport, those of the official class among them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sdkRequestOptions } from "../../target/npm/sdk/request-options.js";

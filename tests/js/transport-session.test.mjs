@@ -1,3 +1,4 @@
+// The session of a transport: versions, presets, state, its end.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";

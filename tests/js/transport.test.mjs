@@ -1,3 +1,4 @@
+// The transport as a Client uses it: start, send, close.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ToolCallFailedError } from "../../target/npm/api/errors.js";

@@ -1,3 +1,4 @@
+// An instance that traps: its calls fail, the session goes on in a new one.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

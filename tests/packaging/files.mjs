@@ -1,3 +1,4 @@
+// Serves a folder.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";

@@ -1,3 +1,4 @@
+// What is in the packed package.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,3 +1,4 @@
+// What the tests of the packed package share: the installed package, a fault server, and what a carried call shows.
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import { createFaultServer } from "../server/server.mjs";

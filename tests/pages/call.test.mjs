@@ -1,3 +1,4 @@
+// A call in a real page of Chromium, by each entry.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { workshop } from "./browser.mjs";

@@ -1,3 +1,4 @@
+// The fault server: each step does what the README says of it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { PlainClient, readEvents, texts } from "./plain-client.mjs";

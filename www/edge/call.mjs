@@ -1,3 +1,4 @@
+// One tool call in a Durable Object.
 import { DurableObject } from "cloudflare:workers";
 import { connect } from "landfall";
 import { Journal } from "./journal.mjs";

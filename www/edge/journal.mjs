@@ -1,3 +1,4 @@
+// The journal of a call: what happened, kept in its object's storage.
 const KEPT = 500;
 const AT_ONCE = 100;
 

@@ -1,3 +1,5 @@
+// The one call that every consumer makes.
+
 /** A tool call that is cut after its first message, and what came of it: what every program and page here does. */
 export async function carry(connect, url, key) {
   const session = await connect(url, { era: "resumable" });

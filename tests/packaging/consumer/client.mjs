@@ -1,3 +1,5 @@
+// A Client of an SDK in the place of a session.
+
 /** What {@link carry} does, by the Client of an SDK over a transport in place of its own: a `connect` for it. */
 export function connectBy(Client, LandfallTransport) {
   return async (url) => {

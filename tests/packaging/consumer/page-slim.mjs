@@ -1,3 +1,4 @@
+// A page: the entry without a module.
 import { connect, initializeWasm } from "landfall/slim";
 import { show } from "./show.mjs";
 

@@ -1,3 +1,4 @@
+// A page: the entry with the module in a file.
 import { connect } from "landfall/url";
 import { show } from "./show.mjs";
 

@@ -1,3 +1,4 @@
+// A page: SDK 1's Client.
 import { connect } from "./sdk-v1.mjs";
 import { show } from "./show.mjs";
 

@@ -1,3 +1,4 @@
+// A page: the entry with the module inside.
 import { connect } from "landfall";
 import { show } from "./show.mjs";
 

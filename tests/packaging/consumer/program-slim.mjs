@@ -1,3 +1,4 @@
+// A program: the entry without a module.
 import { readFile } from "node:fs/promises";
 import { connect, initializeWasm } from "landfall/slim";
 import { run } from "./run.mjs";

@@ -1,3 +1,4 @@
+// A program of CommonJS: the entry with the module in a file.
 const { connect } = require("landfall/url");
 const { run } = require("./run.mjs");
 

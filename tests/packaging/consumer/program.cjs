@@ -1,3 +1,4 @@
+// A program of CommonJS: the entry with the module inside.
 const { connect } = require("landfall");
 const { run } = require("./run.mjs");
 

@@ -1,3 +1,4 @@
+// A program: the entry with the module inside.
 import { connect } from "landfall";
 import { run } from "./run.mjs";
 

@@ -1,3 +1,4 @@
+// What every Worker here does with a request.
 import { carry } from "./call.mjs";
 
 /** What is the same in every Worker: the address and the key are in the query of the request, the outcome is the response. */

@@ -1,3 +1,4 @@
+// What every program here does.
 import { carry } from "./call.mjs";
 
 /** What is the same in every program: the address and the key are its arguments, the outcome is its output. */

@@ -1,3 +1,4 @@
+// What every page here does.
 import { carry } from "./call.mjs";
 
 /** What is the same in every page: the address and the key are in its query, the outcome is a global. */

@@ -1,3 +1,4 @@
+// A Worker: the entry with the module in a file.
 import { connect } from "landfall/url";
 import { respond } from "./respond.mjs";
 

@@ -1,3 +1,4 @@
+// A Worker: SDK 2's Client.
 import { respond } from "./respond.mjs";
 import { connect } from "./sdk-v2.mjs";
 

@@ -1,3 +1,4 @@
+// A Worker: the entry with the module inside.
 import { connect } from "landfall";
 import { respond } from "./respond.mjs";
 

@@ -1,3 +1,4 @@
+// What the pages here share.
 export { carry } from "/site/call.mjs";
 
 /** An error as it can be sent. */
