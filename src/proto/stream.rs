@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::cursor::Cursor;
 use super::gap::GapWatch;
 use super::http::ResponseHead;
+use super::machines::race::Race;
 use super::sse::Decoder;
 use super::time::Instant;
 use super::ExchangeId;
@@ -109,8 +110,6 @@ pub(crate) struct Stream {
     pub(crate) last_get: Option<Instant>,
     /// No GET before this: a `Retry-After`.
     pub(crate) not_before: Instant,
-    /// No byte within `idleMs`, and nothing to resume with.
-    pub(crate) suspect: bool,
     /// The wait was ordered by `retry` after a clean close that moved the cursor: no clock of the call runs.
     pub(crate) resting: bool,
     /// Its consumer is slow: the body is not read.
@@ -119,10 +118,8 @@ pub(crate) struct Stream {
     pub(crate) said: Option<String>,
     /// When it was lost, until something new comes.
     pub(crate) lost_at: Option<Instant>,
-    /// How many times its `idleMs` the stream may be silent.
-    pub(crate) patience: u32,
-    /// A resume beside the silent body.
-    pub(crate) rival: Option<Rival>,
+    /// How it bears its silences.
+    pub(crate) race: Race,
     /// The host ends the wait.
     pub(crate) scheduled: bool,
 }
@@ -131,17 +128,6 @@ pub(crate) struct Stream {
 pub(crate) struct Earlier {
     pub(crate) exchange: ExchangeId,
     pub(crate) body: Body,
-}
-
-/// A resume that was opened beside a silent body.
-pub(crate) struct Rival {
-    pub(crate) exchange: ExchangeId,
-    /// Looks for data; `None` until the headers came.
-    pub(crate) decoder: Option<Decoder>,
-    /// What it brought so far, none of it data.
-    pub(crate) bytes: Vec<u8>,
-    /// An id came that moves the cursor, should it win.
-    pub(crate) moved: bool,
 }
 
 impl Stream {
@@ -165,13 +151,11 @@ impl Stream {
             refused: false,
             last_get: None,
             not_before: Instant::default(),
-            suspect: false,
             resting: false,
             paused: false,
             said: None,
             lost_at: None,
-            patience: 1,
-            rival: None,
+            race: Race::new(),
             scheduled: false,
         }
     }

@@ -123,7 +123,9 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         let reason = match (entry.cause, running_clock(entry)) {
             (Some(cause), _) => cause,
-            (None, Some(Clock::Recovery)) if entry.stream.as_ref().is_some_and(|stream| stream.suspect) => {
+            (None, Some(Clock::Recovery))
+                if entry.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) =>
+            {
                 Reason::IdleTimeout
             }
             (None, Some(Clock::Recovery)) => Reason::RecoveryExhausted,
@@ -154,7 +156,9 @@ fn clock_of_stream(entry: &Entry) -> Option<Clock> {
         Phase::Posting(_) | Phase::Elsewhere => Some(Clock::Call),
         Phase::Reading(..) if stream.paused => None,
         // Where its silence is not to be judged, a suspect body is as good as any other.
-        Phase::Reading(..) if !(stream.suspect && entry.timeouts.silence_counts) => Some(Clock::Call),
+        Phase::Reading(..) if !(stream.race.is_silent() && entry.timeouts.silence_counts) => {
+            Some(Clock::Call)
+        }
         Phase::Queued => None,
         Phase::Waiting if stream.resting => None,
         Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking | Phase::Authorizing(_) => {

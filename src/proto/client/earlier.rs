@@ -22,7 +22,7 @@ impl Client {
         let Some(entry) = self.ledger.get(call).filter(|entry| may && !entry.sent_beside) else {
             return false;
         };
-        if !entry.stream.as_ref().is_some_and(|stream| stream.suspect) {
+        if !entry.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) {
             return false;
         }
         entry.sent_beside = true;

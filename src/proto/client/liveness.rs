@@ -14,9 +14,6 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
-/// A silent stream of a living session gets this many times its `idleMs` at most.
-const MOST_PATIENCE: u32 = 4;
-
 impl Client {
     /// Asks by `ping` whether the session lives; one question for all calls.
     pub(super) fn ask_session(&mut self, now: Instant) {
@@ -99,7 +96,7 @@ impl Client {
                 self.wait(now, call, false);
             } else if is_alive && stream.failures >= FAILURES_TO_ASK && !stream.is_open() {
                 self.on_resumes_failed(now, call);
-            } else if stream.suspect && stream.rival.is_none() {
+            } else if stream.race.may_begin() {
                 self.on_silence_judged(now, call, verdict);
             }
         }
@@ -119,8 +116,7 @@ impl Client {
         match verdict {
             Verdict::Alive => {
                 let Some(stream) = self.stream(call) else { return };
-                stream.suspect = false;
-                stream.patience = (stream.patience * 2).min(MOST_PATIENCE);
+                stream.race.lives();
                 self.rearm_idle(now, call);
                 self.set_clocks(now, call);
             }

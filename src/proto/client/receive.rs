@@ -48,8 +48,8 @@ impl Client {
         if head.is_success() {
             self.credentials.accepted();
         }
-        if self.rival(call) == Some(exchange) {
-            return self.on_rival_head(now, call, &head);
+        if self.is_hedge(call, exchange) {
+            return self.on_hedge_head(now, call, exchange, &head);
         }
         self.timers.stop(Owner::Call(call), Clock::FirstByte);
         let Some(entry) = self.ledger.get(call) else { return };
@@ -155,8 +155,8 @@ impl Client {
 
     pub(super) fn on_body(&mut self, now: Instant, exchange: ExchangeId, bytes: &[u8]) {
         let Some(call) = self.served(exchange) else { return };
-        if self.rival(call) == Some(exchange) {
-            return self.on_rival_body(now, call, bytes);
+        if self.is_hedge(call, exchange) {
+            return self.on_hedge_body(now, call, bytes);
         }
         if self.is_earlier(call, exchange) {
             return self.on_earlier_body(now, call, exchange, bytes);
@@ -370,8 +370,8 @@ impl Client {
 
     pub(super) fn on_end(&mut self, now: Instant, exchange: ExchangeId) {
         let Some(call) = self.served(exchange) else { return };
-        if self.rival(call) == Some(exchange) {
-            return self.on_rival_end(now, call);
+        if self.is_hedge(call, exchange) {
+            return self.on_hedge_end(now, call, exchange);
         }
         if self.is_earlier(call, exchange) {
             self.exchanges.remove(&exchange);
@@ -394,8 +394,8 @@ impl Client {
             return self.on_delete_over(now, purpose);
         }
         let Some(call) = self.served(exchange) else { return };
-        if self.rival(call) == Some(exchange) {
-            return self.on_rival_unanswered(now, call, AttemptResult::NetworkError);
+        if self.is_hedge(call, exchange) {
+            return self.on_hedge_unanswered(now, call, AttemptResult::NetworkError);
         }
         self.exchanges.remove(&exchange);
         if self.is_earlier(call, exchange) {

@@ -26,8 +26,8 @@ pub(super) const FAILURES_TO_ASK: u32 = 2;
 impl Client {
     /// An event stream ended without the call's response. A resume that was opened beside it takes its place.
     pub(super) fn on_drop(&mut self, now: Instant, call: CallId, events: &Events, cause: DropCause) {
-        let rival = self.stream(call).and_then(|stream| stream.rival.take());
-        self.close_attempt(now, call, events.brought(), rival.is_none());
+        let hedge = self.stream(call).and_then(|stream| stream.race.ends());
+        self.close_attempt(now, call, events.brought(), hedge.is_none());
         if self.session.listen == Some(call) {
             return self.on_listen_over(now, call, events);
         }
@@ -35,7 +35,6 @@ impl Client {
             self.report(now, call, events.fresh, events.repeats);
         }
         let Some(stream) = self.stream(call) else { return };
-        stream.suspect = false;
         if events.resumed && events.fresh == 0 {
             stream.barren += 1;
         }
@@ -45,12 +44,12 @@ impl Client {
         let is_probe = self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Probe);
         let cursor = cursor.filter(|_| !is_probe && may_resume);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
-            rival.inspect(|rival| _ = self.abort(rival.exchange));
+            hedge.inspect(|hedge| _ = self.abort(hedge.exchange));
             let text = "the stream ended, and the data of its last event is no JSON";
             return self.fail(now, call, Reason::MalformedResponse, text);
         }
         let shown = cursor.as_deref().map(|cursor| self.shown(cursor));
-        if rival.is_none() && cursor.is_some() && cause == DropCause::End && events.moved {
+        if hedge.is_none() && cursor.is_some() && cause == DropCause::End && events.moved {
             return self.wait_politely(now, call);
         }
         self.stats.on_drop(cause);
@@ -61,8 +60,8 @@ impl Client {
             self.stats.levels.l1.tried += 1;
         }
         self.call_event(now, call, Event::Disconnected { cause, cursor: shown });
-        if let Some(rival) = rival {
-            return self.promote(now, call, rival);
+        if let Some(hedge) = hedge {
+            return self.promote(now, call, hedge);
         }
         if cursor.is_none() {
             let said = self.stream(call).and_then(|stream| stream.said.take());
@@ -370,8 +369,8 @@ impl Client {
 
     /// The resume GET got no headers within `connectMs`.
     pub(super) fn on_resume_timeout(&mut self, now: Instant, call: CallId) {
-        if self.stream(call).is_some_and(|stream| stream.rival.is_some()) {
-            return self.on_rival_unanswered(now, call, AttemptResult::Timeout);
+        if self.stream(call).is_some_and(|stream| stream.race.exchange().is_some()) {
+            return self.on_hedge_unanswered(now, call, AttemptResult::Timeout);
         }
         if self.ledger.peek(call).is_some_and(|entry| entry.stranded) {
             return self.fail(now, call, Reason::SessionLost, LOST);

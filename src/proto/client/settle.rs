@@ -127,7 +127,7 @@ impl Client {
     /// Counts what a stream that is still open brought.
     fn close_open_stream(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
-        let is_last = stream.rival.is_none();
+        let is_last = stream.race.exchange().is_none();
         if let Phase::Reading(_, Body::Events(events)) = &stream.phase {
             let brought = events.brought();
             self.close_attempt(now, call, brought, is_last);
@@ -152,9 +152,8 @@ impl Client {
         self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
         self.drop_waiting_answers(now, call);
         if let Some(stream) = &entry.stream {
-            let rival = stream.rival.as_ref().map(|rival| rival.exchange);
             let posting = matches!(stream.phase, Phase::Posting(_));
-            for exchange in stream.exchange().into_iter().chain(rival) {
+            for exchange in stream.exchange().into_iter().chain(stream.race.exchange()) {
                 if self.abort(exchange) && posting {
                     entry.delivery = Outcome::NotSent;
                 }

@@ -3,3 +3,4 @@
 
 pub(crate) mod liveness;
 pub(crate) mod outage;
+pub(crate) mod race;

@@ -1,0 +1,203 @@
+//! Streams that fell silent, and the resumes that are opened beside them: asks the machine of that name, and obeys.
+
+use std::time::Duration;
+
+use super::{Client, Output};
+use crate::proto::event::{AttemptResult, DropCause, Event, Level};
+use crate::proto::http::{header_value, Method, ResponseHead};
+use crate::proto::ledger::Kind;
+use crate::proto::machines::race::{Hedge, Standing};
+use crate::proto::stream::{Body, Events, Phase};
+use crate::proto::time::{millis, Instant};
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::{CallId, ExchangeId};
+
+impl Client {
+    /// No byte within `idleMs`. With a cursor, a resume is opened beside the silent body; without, the session is asked.
+    pub(super) fn on_idle(&mut self, now: Instant, call: CallId) {
+        let silent_ms = millis(self.patience(call));
+        let free = self.free_slots();
+        let Some(entry) = self.ledger.get(call) else { return };
+        let is_request = entry.kind == Kind::Request;
+        let Some(stream) = entry.stream.as_mut() else { return };
+        let Phase::Reading(exchange, body) = &stream.phase else { return };
+        let exchange = *exchange;
+        let resumable = matches!(body, Body::Events(_)) && stream.cursor().is_some();
+        if matches!(body, Body::Refusal(..)) || (resumable && (!is_request || free == 0)) {
+            self.abort(exchange);
+            self.on_body_over(now, call, DropCause::Idle);
+            return self.send_queued(now);
+        }
+        stream.race.falls_silent();
+        self.set_clocks(now, call);
+        self.call_event(now, call, Event::Suspect { silent_ms });
+        if resumable {
+            let wait = self.stream(call).map_or(Duration::ZERO, |stream| stream.not_before.since(now));
+            self.plan(now, call, Level::L1, wait);
+            self.announce(now, call, Level::L1, 1, wait);
+        } else if is_request {
+            self.ask_session(now);
+        }
+    }
+
+    /// `idleMs` of a stream: doubled each time the session answered for it.
+    pub(super) fn patience(&mut self, call: CallId) -> Duration {
+        let Some(entry) = self.ledger.get(call) else { return Duration::ZERO };
+        let idle = entry.timeouts.idle;
+        entry.stream.as_ref().map_or(idle, |stream| stream.race.patience(idle))
+    }
+
+    /// Bytes came on the body that was suspect: it lives, and whoever raced it gives up.
+    pub(super) fn cleared(&mut self, now: Instant, call: CallId) {
+        if !self.stream(call).is_some_and(|stream| stream.race.is_silent()) {
+            return;
+        }
+        self.stop_race(call);
+        self.timers.stop(Owner::Call(call), Clock::Wait);
+        self.session.outage.unpark(call);
+        if let Some(entry) = self.ledger.get(call) {
+            entry.planned = None;
+            entry.stream.as_mut().map(|stream| stream.race.ends());
+        }
+        self.set_clocks(now, call);
+    }
+
+    /// Opens a resume beside the silent body: the first to bring data wins.
+    pub(super) fn race(&mut self, now: Instant, call: CallId) {
+        let Some(stream) = self.stream(call).filter(|stream| stream.race.may_begin()) else { return };
+        let Some(cursor) = stream.cursor().and_then(header_value) else { return };
+        if self.free_slots() == 0 {
+            return self.give_up_silent(now, call);
+        }
+        self.stats.resumes.tried += 1;
+        if let Some(stream) = self.stream(call) {
+            stream.last_get = Some(now);
+        }
+        let exchange = self.transmit(call, Method::Get, Some(cursor), None);
+        if let Some(stream) = self.stream(call) {
+            stream.race.begins(exchange);
+        }
+        self.note_attempt(now, call);
+        self.arm_connect(now, call);
+    }
+
+    /// Whether this exchange is the resume beside the call's silent body.
+    pub(super) fn is_hedge(&mut self, call: CallId, exchange: ExchangeId) -> bool {
+        self.stream(call).is_some_and(|stream| stream.race.exchange() == Some(exchange))
+    }
+
+    /// Gives the resume up; the old body is kept.
+    pub(super) fn stop_race(&mut self, call: CallId) {
+        if let Some(exchange) = self.stream(call).and_then(|stream| stream.race.stop()) {
+            self.timers.stop(Owner::Call(call), Clock::Connect);
+            self.abort(exchange);
+        }
+    }
+
+    pub(super) fn on_hedge_head(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        exchange: ExchangeId,
+        head: &ResponseHead,
+    ) {
+        self.timers.stop(Owner::Call(call), Clock::Connect);
+        if self.turns(call, head) {
+            self.stop_race(call);
+            return self.race(now, call);
+        }
+        let decoder = self.decoder();
+        let Some(stream) = self.stream(call) else { return };
+        let standing = stream.race.head(head, decoder);
+        let opened = standing == Standing::Open;
+        if let Some(attempt) = self.last_attempt(call) {
+            attempt.status = Some(head.status);
+            attempt.result = if opened { AttemptResult::Empty } else { AttemptResult::Refused };
+        }
+        if opened {
+            self.session.liveness.accepted();
+            return self.outputs.push_back(Output::Read(exchange, true));
+        }
+        self.stop_race(call);
+        self.stats.on_refused(head.status);
+        self.note_retry_after(now, call, head);
+        self.on_standing(now, call, standing);
+    }
+
+    pub(super) fn on_hedge_body(&mut self, now: Instant, call: CallId, bytes: &[u8]) {
+        let most = self.config.max_event_bytes;
+        let Some(stream) = self.stream(call) else { return };
+        let standing = stream.race.body(bytes, most);
+        self.on_standing(now, call, standing);
+    }
+
+    pub(super) fn on_hedge_end(&mut self, now: Instant, call: CallId, exchange: ExchangeId) {
+        let Some(standing) = self.stream(call).map(|stream| stream.race.end()) else { return };
+        if standing == Standing::Held {
+            self.stop_race(call);
+        }
+        self.on_standing(now, call, standing);
+        if standing == Standing::WonAndOver {
+            self.exchanges.remove(&exchange);
+            self.on_body_over(now, call, DropCause::End);
+            self.send_queued(now);
+        }
+    }
+
+    /// The resume got no HTTP answer.
+    pub(super) fn on_hedge_unanswered(&mut self, now: Instant, call: CallId, result: AttemptResult) {
+        self.stop_race(call);
+        if let Some(attempt) = self.last_attempt(call) {
+            attempt.result = result;
+        }
+        self.on_standing(now, call, Standing::Again);
+    }
+
+    fn on_standing(&mut self, now: Instant, call: CallId, standing: Standing) {
+        match standing {
+            Standing::Open => {}
+            Standing::Won | Standing::WonAndOver | Standing::Held => self.give_up_silent(now, call),
+            Standing::Again => self.plan_race(now, call),
+            Standing::Lost => self.ask_session(now),
+        }
+    }
+
+    /// The old body is over: the resume beside it is the call's stream now, with all that it brought.
+    pub(super) fn promote(&mut self, now: Instant, call: CallId, hedge: Hedge) {
+        let events = hedge.is_open().then(|| Box::new(Events::new(now, self.decoder(), true)));
+        let Some(stream) = self.stream(call) else { return };
+        stream.paused = false;
+        let Some(events) = events else {
+            stream.phase = Phase::Resuming(hedge.exchange);
+            return self.set_clocks(now, call);
+        };
+        stream.phase = Phase::Reading(hedge.exchange, Body::Events(events));
+        stream.gaps.resumed();
+        self.rearm_idle(now, call);
+        self.set_clocks(now, call);
+        self.feed(now, call, hedge.exchange, &hedge.bytes);
+    }
+
+    /// Plans another resume beside the silent body.
+    fn plan_race(&mut self, now: Instant, call: CallId) {
+        let Some(stream) = self.stream(call) else { return };
+        stream.misses += 1;
+        stream.barren += 1;
+        let (misses, floor) = (stream.misses, stream.not_before.since(now));
+        let wait = self.own_wait(call, misses).max(floor);
+        if !floor.is_zero() && self.passes_budget(now, call, floor) {
+            return; // The old body is waited for.
+        }
+        self.plan(now, call, Level::L1, wait);
+        self.announce(now, call, Level::L1, misses + 1, wait);
+    }
+
+    /// The silent body is given up: what follows is what follows any drop.
+    pub(super) fn give_up_silent(&mut self, now: Instant, call: CallId) {
+        let Some(Phase::Reading(exchange, _)) = self.stream(call).map(|stream| &stream.phase) else { return };
+        let exchange = *exchange;
+        self.abort(exchange);
+        self.on_body_over(now, call, DropCause::Idle);
+        self.send_queued(now);
+    }
+}

@@ -1,0 +1,281 @@
+//! The race: a body fell silent, and a resume is opened beside it. The first to bring data wins.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::proto::http::ResponseHead;
+use crate::proto::sse::{Decoder, Item};
+use crate::proto::ExchangeId;
+
+/// A silent stream of a living session gets this many times its `idleMs` at most.
+const MOST_PATIENCE: u32 = 4;
+
+/// How one stream bears its silences.
+pub(crate) struct Race {
+    /// How many times its `idleMs` it may be silent.
+    patience: u32,
+    state: State,
+}
+
+enum State {
+    /// Its body is not known to be silent.
+    Calm,
+    /// It is suspect: no byte within `idleMs`.
+    Silent,
+    /// A resume is under way beside it.
+    Racing(Hedge),
+}
+
+/// A resume that was opened beside a silent body.
+pub(crate) struct Hedge {
+    pub(crate) exchange: ExchangeId,
+    /// What it brought so far.
+    pub(crate) bytes: Vec<u8>,
+    /// Looks for data; `None` until the headers came.
+    decoder: Option<Decoder>,
+    /// An id came that moves the cursor, should it win.
+    moved: bool,
+}
+
+impl Hedge {
+    /// Whether its headers came, and it is read.
+    pub(crate) fn is_open(&self) -> bool {
+        self.decoder.is_some()
+    }
+}
+
+/// How the race stands after something came on the resume.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is open, and nothing is decided.
+    Open,
+    /// It brought data: the old body is given up, and it is read in its place.
+    Won,
+    /// The same, and it was closed politely: it moved the cursor and ended.
+    WonAndOver,
+    /// The server still holds the old body, which brings nothing: that is given up, and resumed.
+    Held,
+    /// It is refused: the old body is kept, and the session asked.
+    Lost,
+    /// It says nothing: it is tried again.
+    Again,
+}
+
+impl Race {
+    pub(crate) fn new() -> Self {
+        Self { patience: 1, state: State::Calm }
+    }
+
+    /// How long its body may be silent.
+    pub(crate) fn patience(&self, idle: Duration) -> Duration {
+        idle * self.patience
+    }
+
+    /// No byte came for so long.
+    pub(crate) fn falls_silent(&mut self) {
+        self.state = State::Silent;
+    }
+
+    /// Whether the body is suspect.
+    pub(crate) fn is_silent(&self) -> bool {
+        !matches!(self.state, State::Calm)
+    }
+
+    /// Whether it is, and no resume is under way beside it.
+    pub(crate) fn may_begin(&self) -> bool {
+        matches!(self.state, State::Silent)
+    }
+
+    /// This resume was sent.
+    pub(crate) fn begins(&mut self, exchange: ExchangeId) {
+        let hedge = Hedge { exchange, bytes: Vec::new(), decoder: None, moved: false };
+        self.state = State::Racing(hedge);
+    }
+
+    /// The exchange of the resume that is under way.
+    pub(crate) fn exchange(&self) -> Option<ExchangeId> {
+        match &self.state {
+            State::Racing(hedge) => Some(hedge.exchange),
+            State::Calm | State::Silent => None,
+        }
+    }
+
+    /// The resume is given up, and the body is as silent as before. What it brought goes with it: ids without data, from
+    /// behind the cursor. To take them over could lose what the old body still brings; without them a resume asks from
+    /// further back, and what it repeats is dropped.
+    pub(crate) fn stop(&mut self) -> Option<ExchangeId> {
+        let exchange = self.exchange()?;
+        self.state = State::Silent;
+        Some(exchange)
+    }
+
+    /// The body is not suspect any more, or over: the resume that takes its place.
+    pub(crate) fn ends(&mut self) -> Option<Hedge> {
+        match std::mem::replace(&mut self.state, State::Calm) {
+            State::Racing(hedge) => Some(hedge),
+            State::Calm | State::Silent => None,
+        }
+    }
+
+    /// The session lives, so the stream is only silent.
+    pub(crate) fn lives(&mut self) {
+        self.state = State::Calm;
+        self.patience = (self.patience * 2).min(MOST_PATIENCE);
+    }
+
+    /// Headers came on the resume; `decoder` is for its body.
+    pub(crate) fn head(&mut self, head: &ResponseHead, decoder: Decoder) -> Standing {
+        let State::Racing(hedge) = &mut self.state else { return Standing::Open };
+        let elsewhere = head.redirect.as_ref().is_some_and(|redirect| !redirect.same_origin);
+        match head.status {
+            _ if head.is_success() && head.is_event_stream() && !elsewhere => {
+                hedge.decoder = Some(decoder);
+                Standing::Open
+            }
+            409 => Standing::Held,
+            408 | 425 | 429 | 500 | 502..=599 => Standing::Again,
+            _ => Standing::Lost,
+        }
+    }
+
+    /// Bytes came on the resume: they are kept until they hold data. `most`: so many are kept.
+    pub(crate) fn body(&mut self, bytes: &[u8], most: usize) -> Standing {
+        let State::Racing(hedge) = &mut self.state else { return Standing::Open };
+        let Some(decoder) = hedge.decoder.as_mut() else { return Standing::Open };
+        let (mut has_data, mut moved) = (false, false);
+        let fed = decoder.feed(bytes, &mut |item| {
+            has_data |= matches!(item, Item::Event { data, .. } if !data.is_empty());
+            moved |= matches!(item, Item::Id(_) | Item::Event { own_id: true, .. });
+            ControlFlow::Continue(())
+        });
+        hedge.bytes.extend_from_slice(bytes);
+        hedge.moved |= moved;
+        match has_data || fed.is_err() || hedge.bytes.len() > most {
+            true => Standing::Won,
+            false => Standing::Open,
+        }
+    }
+
+    /// The body of the resume ended without data.
+    pub(crate) fn end(&self) -> Standing {
+        match &self.state {
+            State::Racing(hedge) if hedge.moved => Standing::WonAndOver,
+            State::Racing(_) => Standing::Held,
+            State::Calm | State::Silent => Standing::Open,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::http::Redirect;
+    use crate::proto::sse::Limits;
+
+    const GET: ExchangeId = ExchangeId(7);
+    const MOST: usize = 100;
+
+    fn decoder() -> Decoder {
+        Decoder::new(Limits { line_bytes: 80, event_bytes: 80, id_bytes: 80 })
+    }
+
+    fn head(status: u16, kind: &str) -> ResponseHead {
+        let content_type = (!kind.is_empty()).then(|| kind.to_string());
+        ResponseHead { status, content_type, ..ResponseHead::default() }
+    }
+
+    fn racing() -> Race {
+        let mut race = Race::new();
+        race.falls_silent();
+        race.begins(GET);
+        race
+    }
+
+    fn open() -> Race {
+        let mut race = racing();
+        assert_eq!(race.head(&head(200, "text/event-stream"), decoder()), Standing::Open);
+        race
+    }
+
+    #[test]
+    fn what_headers_of_the_resume_mean() {
+        let cases = [
+            (head(200, "text/event-stream"), Standing::Open),
+            (head(200, "text/html"), Standing::Lost),
+            (head(204, ""), Standing::Lost),
+            (head(400, ""), Standing::Lost),
+            (head(401, ""), Standing::Lost),
+            (head(404, ""), Standing::Lost),
+            (head(405, ""), Standing::Lost),
+            (head(408, ""), Standing::Again),
+            (head(409, ""), Standing::Held),
+            (head(410, ""), Standing::Lost),
+            (head(425, ""), Standing::Again),
+            (head(429, ""), Standing::Again),
+            (head(500, ""), Standing::Again),
+            (head(501, ""), Standing::Lost),
+            (head(503, ""), Standing::Again),
+        ];
+        for (head, standing) in cases {
+            assert_eq!(racing().head(&head, decoder()), standing, "{}", head.status);
+        }
+        let redirect = Some(Redirect { url: "http://elsewhere/".to_string(), same_origin: false });
+        let elsewhere = ResponseHead { redirect, ..head(200, "text/event-stream") };
+        assert_eq!(racing().head(&elsewhere, decoder()), Standing::Lost);
+    }
+
+    #[test]
+    fn what_its_body_means_and_its_end() {
+        let long = format!("data: {}", "x".repeat(200));
+        let comments = ": beat\n\n".repeat(20);
+        let cases = [
+            ("", Standing::Open, Standing::Held),
+            (": beat\n\n", Standing::Open, Standing::Held),
+            ("retry: 5\n\n", Standing::Open, Standing::Held),
+            ("id: 2\n\n", Standing::Open, Standing::WonAndOver),
+            ("id: 2\ndata:\n\n", Standing::Open, Standing::WonAndOver),
+            ("data: {}", Standing::Open, Standing::Held),
+            ("data: {}\n\n", Standing::Won, Standing::Held),
+            // What no decoder takes, and what can't be kept, is read like any body.
+            (long.as_str(), Standing::Won, Standing::Held),
+            (comments.as_str(), Standing::Won, Standing::Held),
+        ];
+        for (body, standing, end) in cases {
+            let mut race = open();
+            assert_eq!(race.body(body.as_bytes(), MOST), standing, "{body:?}");
+            assert_eq!(race.end(), end, "{body:?}");
+            let hedge = race.ends().expect("it takes the body's place");
+            assert!(hedge.is_open() && hedge.exchange == GET && hedge.bytes == body.as_bytes());
+            assert!(!race.is_silent());
+        }
+        let mut race = racing();
+        assert_eq!(race.body(b"data: {}\n\n", MOST), Standing::Open, "nothing is read before headers");
+        assert!(race.ends().is_some_and(|hedge| !hedge.is_open()));
+    }
+
+    #[test]
+    fn a_silence_begins_and_ends_and_what_is_under_way_beside_it() {
+        let mut race = Race::new();
+        let seen = |race: &Race| (race.is_silent(), race.may_begin(), race.exchange());
+        assert_eq!(seen(&race), (false, false, None));
+        race.falls_silent();
+        assert_eq!((seen(&race), race.stop()), ((true, true, None), None));
+        race.begins(GET);
+        assert_eq!(seen(&race), (true, false, Some(GET)));
+        assert_eq!((race.stop(), seen(&race)), (Some(GET), (true, true, None)));
+        assert!(race.ends().is_none());
+        assert_eq!(seen(&race), (false, false, None));
+    }
+
+    #[test]
+    fn each_proof_of_life_doubles_the_patience_up_to_four_times() {
+        let mut race = Race::new();
+        let patience = [1, 2, 4, 4].map(|_| {
+            let patience = race.patience(Duration::from_secs(45)).as_secs();
+            race.falls_silent();
+            race.lives();
+            patience
+        });
+        assert_eq!((patience, race.is_silent()), ([45, 90, 180, 180], false));
+    }
+}
