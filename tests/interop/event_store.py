@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import anyio
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
-from mcp_types import JSONRPCMessage
+from mcp.types import JSONRPCMessage
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 

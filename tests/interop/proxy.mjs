@@ -15,8 +15,8 @@ const DATA_BEFORE_CUT = 12;
  * events with data.
  *   { after, how: "fin" | "rst", inside?, lingerMs? }   lingerMs: the server learns of it only then
  *   { after, how: "stall", ms }                         nothing is forwarded for so long
- * Returns { url, faults, exchanges, open, close() }: `faults` and `exchanges` are logs, `open` is the number of
- * connections.
+ * Returns { url, faults, exchanges, open, cut(matches), close() }: `faults` and `exchanges` are logs, `open` is the number
+ * of connections; `cut` resets those whose answer is under way and matches, and returns how many there were.
  */
 export async function createCuttingProxy({ upstream, plan = () => [] }) {
   const target = new URL(upstream);
@@ -34,6 +34,11 @@ export async function createCuttingProxy({ upstream, plan = () => [] }) {
     exchanges: proxy.exchanges,
     get open() {
       return open.size;
+    },
+    cut(matches) {
+      const chosen = [...open].filter(({ underWay }) => underWay && matches(underWay));
+      for (const connection of chosen) connection.reset();
+      return chosen.length;
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve));
@@ -96,6 +101,16 @@ class ProxiedConnection {
   destroy() {
     this.client.destroy();
     this.upstream.destroy();
+  }
+
+  reset() {
+    this.client.resetAndDestroy();
+    this.upstream.destroy();
+  }
+
+  /** The exchange whose head went back, and whose body has not ended. */
+  get underWay() {
+    return this.#exchange?.endedAt === undefined ? this.#exchange : undefined;
   }
 
   #requestReader() {

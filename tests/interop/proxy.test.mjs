@@ -105,3 +105,20 @@ test("a cut closes the connection to the server too, at once or after a while", 
   await new Promise((resolve) => setTimeout(resolve, 90));
   assert.equal(entry.closedBy, "client");
 });
+
+test("what is under way can be cut by hand, and nothing else is", async () => {
+  const client = await PlainClient.open(proxy.url);
+  const long = [{ message: "a" }, { wait: 500 }, { message: "b" }];
+  const bodies = await Promise.all(["by hand", "spared"].map((key) => client.script(key, long)));
+  assert.equal(
+    proxy.cut(({ key }) => key === "by hand"),
+    1,
+  );
+  const [cut, spared] = await Promise.all(bodies.map(readEvents));
+  assert.equal(cut.cut, true);
+  assert.deepEqual(texts(spared.events), ["a", "b"]);
+  assert.equal(
+    proxy.cut(() => true),
+    0,
+  );
+});
