@@ -13,7 +13,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test engines packaging conformance soak fuzz matrix build api pack clean distclean
+.PHONY: help demo check test engines packaging servers conformance soak fuzz matrix build api pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -38,6 +38,9 @@ packaging: ## the packed package in every runtime and bundler
 matrix: build ## every fault against landfall and the clients that others wrote, as a table
 	@$(env) node tests/matrix/matrix.mjs
 
+servers: build .setup-servers ## the servers that others wrote, over landfall's ways in, as a table
+	@$(env) node tests/servers/matrix.mjs
+
 conformance: build ## the official conformance suite, scenario by scenario
 	@$(env) node tests/conformance/main.mjs
 
@@ -60,7 +63,7 @@ clean: ## removes what was built
 	rm -rf target
 
 distclean: clean ## and what was installed into this folder
-	rm -rf .tools node_modules
+	rm -rf .tools node_modules tests/servers/node_modules
 
 # ---- The package: cargo -> wasm-bindgen -> factory -> wasm-opt, and tsc
 .PHONY: .build FORCE
@@ -78,7 +81,8 @@ $(raw): FORCE | .setup-wasm
 	@$(env) cargo build --release --lib --target wasm32-unknown-unknown
 
 # ---- Set-up. What apt-get installs, one after the other.
-.PHONY: .setup-wasm .setup-bindgen .setup-npm .setup-test .setup-browsers .setup-geckodriver .setup-fuzz .setup-python
+.PHONY: .setup-wasm .setup-bindgen .setup-npm .setup-test .setup-browsers .setup-geckodriver .setup-fuzz .setup-python \
+    .setup-servers
 .setup-wasm:
 	@www/build/setup-wasm.sh
 
@@ -104,3 +108,6 @@ $(raw): FORCE | .setup-wasm
 
 .setup-python: | .setup-browsers
 	@www/build/setup-python.sh
+
+.setup-servers: | .setup-npm
+	@www/build/setup-servers.sh

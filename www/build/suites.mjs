@@ -64,6 +64,7 @@ export function suites() {
     node("wrapper", "tests/js", { quick: true }),
     node("fault server", "tests/server", { quick: true }),
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
+    node("servers of others", "tests/servers"),
     node("fault matrix", "tests/matrix"),
     node("drop-in", "tests/drop-in"),
     // @ai-sdk/mcp 2 asks for Node 22.
