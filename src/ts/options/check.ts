@@ -1,5 +1,7 @@
 // Whether what the user gave is of the kind that an option wants: each throws a ConfigError that names the option.
+
 import { ConfigError } from "../api/errors.js";
+import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
 
 /** JSON text of an object. Throws {@link ConfigError} for what JSON can't carry. */
@@ -46,11 +48,13 @@ export function usableHeaders<T>(option: string, headers: T): T {
   return headers;
 }
 
+/** A whole number of at least 1. */
 export function whole(option: string, value: number): number {
   if (Number.isInteger(value) && value >= 1) return value;
   throw new ConfigError(option, `${option} must be a whole number of at least 1, not ${value}`);
 }
 
+/** One of these words. */
 export function oneOf<const T extends string>(option: string, value: unknown, values: readonly T[]): T {
   const found = values.find((each) => each === value);
   if (found !== undefined) return found;
@@ -59,6 +63,7 @@ export function oneOf<const T extends string>(option: string, value: unknown, va
   throw new ConfigError(option, `${option}: ${later ? `"${value}" ` : ""}${why}`);
 }
 
+/** Members that are finite numbers, all of them; `prefix` is what the option is named by before them. */
 export function numeric<K extends string>(
   prefix: string,
   values: { [key in K]?: unknown },
@@ -73,17 +78,19 @@ export function numeric<K extends string>(
   return values as { [key in K]?: number };
 }
 
+/** A plain object, where there is one. */
 export function plain<T>(option: string, value: T): T {
   if (value === undefined || isPlain(value)) return value;
   throw new ConfigError(option, `${option} must be a plain object`);
 }
 
+/** An object that is no list, where there is one. */
 export function object<T>(option: string, value: T): T {
-  if (value === undefined || (typeof value === "object" && value !== null && !Array.isArray(value)))
-    return value;
+  if (value === undefined || isObject(value)) return value;
   throw new ConfigError(option, `${option} must be an object`);
 }
 
+/** A function, where there is one. */
 export function callable<T>(option: string, value: T): T {
   if (value === undefined || typeof value === "function") return value;
   throw new ConfigError(option, `${option} must be a function`);

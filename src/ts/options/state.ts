@@ -2,6 +2,7 @@
 import { ConfigError } from "../api/errors.js";
 import type { Era } from "../api/failure.js";
 import type { Json, State } from "../api/options.js";
+import { isObject, isShallow } from "../base/json.js";
 import type { CoreConfig, ReadyOutput } from "../core/protocol.js";
 
 /** What is needed to go on with a session on another instance. */
@@ -53,8 +54,7 @@ function endpointOf(url: string): string {
 
 function isObjectText(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject(JSON.parse(text));
   } catch {
     return false;
   }
@@ -83,14 +83,4 @@ export function infoOf(output: ReadyOutput, message: unknown): SessionInfo {
     ...(isObject(serverInfo) ? { serverInfo: serverInfo as { name: string; version: string } } : {}),
     capabilities: isObject(capabilities) && isShallow(capabilities, deepest) ? capabilities : {},
   };
-}
-
-/** Whether it has members, and is no list. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function isShallow(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((each) => isShallow(each, levels - 1));
 }

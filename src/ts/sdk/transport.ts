@@ -1,9 +1,11 @@
 // The drop-in: a `Transport` of the SDKs.
+
 import { ConfigError } from "../api/errors.js";
 import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { SendOptions, State, TransportOptions } from "../api/options.js";
+import { isObject } from "../base/json.js";
 import { ignored, isThenable, macrotask } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
 import { emit, jsonRpcError } from "../call/events.js";
@@ -319,7 +321,7 @@ export class ClientTransport {
     const whose = { jsonrpc: "2.0", id };
     if ("error" in response) return { ...whose, error: jsonRpcError(response.error) };
     const given = (response as { result?: unknown }).result;
-    if (typeof given !== "object" || given === null || Array.isArray(given)) throw this.#malformed(message);
+    if (!isObject(given)) throw this.#malformed(message);
     // Some serializers write what is not there as null.
     const { _meta: meta, ...rest } = given as { _meta?: unknown };
     const usable = isPlain(meta) || meta === undefined ? given : rest;

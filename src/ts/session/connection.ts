@@ -4,6 +4,7 @@ import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { CallInfo, OnGap } from "../api/options.js";
+import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
 import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
@@ -28,7 +29,7 @@ import { CredentialRefresh, type Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
 import { connectMsOf, type Settings } from "../options/settings.js";
-import { infoOf, isObject, type Known, type SessionInfo } from "../options/state.js";
+import { infoOf, type Known, type SessionInfo } from "../options/state.js";
 import type { RequestTaker } from "./requests.js";
 import { Waits } from "./scheduler.js";
 

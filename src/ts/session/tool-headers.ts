@@ -1,4 +1,5 @@
 // What a request of 2026-07-28 carries in its headers: the version and names of its body, and parameters of tools.
+import { isObject } from "../base/json.js";
 
 /** The member of `_meta` that makes a message modern. */
 export const versionMember = "io.modelcontextprotocol/protocolVersion";
@@ -159,8 +160,4 @@ export class ToolHeaders {
 /** An integer that doubles can't hold would not be what the body says. */
 function isExact(value: unknown): boolean {
   return !Number.isInteger(value) || Number.isSafeInteger(value);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
