@@ -276,3 +276,18 @@ export interface SendOptions {
   /** Headers of this request, `Mcp-Param-*` among them; those that are the transport's are left out. */
   headers?: Readonly<Record<string, string>>;
 }
+
+/** Options of a Client's request. */
+export interface SdkRequestOptions {
+  /** Milliseconds until the Client gives up; progress starts it anew. */
+  timeout: number;
+  /** Milliseconds until it gives up in any case. */
+  maxTotalTimeout: number;
+  /** Progress is life. */
+  resetTimeoutOnProgress: true;
+  /** Asks for progress, and hears nothing: to be replaced by a handler of your own. */
+  onprogress: (progress: unknown) => void;
+}
+
+/** What a module can be made of. */
+export type ModuleSource = WebAssembly.Module | BufferSource | URL | Response;

@@ -1,7 +1,5 @@
 // From the bytes of the module, or where they are, to the module.
-
-/** What a module can be made of. */
-export type ModuleSource = WebAssembly.Module | BufferSource | URL | Response;
+import type { ModuleSource } from "../api/options.js";
 
 /** Compiles a module, while it streams in where it comes over the network. */
 export async function compile(source: ModuleSource): Promise<WebAssembly.Module> {

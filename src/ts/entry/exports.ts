@@ -23,11 +23,12 @@ export type {
   Json,
   OnGap,
   Replay,
+  SdkRequestOptions,
   SendOptions,
   State,
   Timeouts,
   TransportOptions,
 } from "../api/options.js";
 export type { Connect, Session, ToolCall } from "../api/session.js";
-export { type SdkRequestOptions, sdkRequestOptions } from "../sdk/request-options.js";
+export { sdkRequestOptions } from "../sdk/request-options.js";
 export type { ClientTransport } from "../sdk/transport.js";

@@ -1,17 +1,17 @@
 // The entry `landfall/slim`: bring your own module, as from `landfall/landfall.wasm`.
 
 import { ConfigError } from "../api/errors.js";
-import type { TransportOptions } from "../api/options.js";
+import type { ModuleSource, TransportOptions } from "../api/options.js";
 import type { Connect } from "../api/session.js";
 import { observed } from "../base/promise.js";
-import { compile, type ModuleSource } from "../core/compile.js";
+import { compile } from "../core/compile.js";
 import { createCore } from "../core/core.js";
 import { Instances } from "../core/instance.js";
 import { noSdk } from "../sdk/binding.js";
 import { ClientTransport } from "../sdk/transport.js";
 import { connector } from "../session/stand-alone.js";
 
-export type { ModuleSource } from "../core/compile.js";
+export type { ModuleSource } from "../api/options.js";
 export * from "./exports.js";
 
 let given: Promise<WebAssembly.Module> | undefined;

@@ -1,5 +1,5 @@
 // Options for a Client's request.
-import type { Timeouts } from "../api/options.js";
+import type { SdkRequestOptions, Timeouts } from "../api/options.js";
 import { longestWait } from "../base/promise.js";
 import { connectMsOf } from "../options/settings.js";
 
@@ -7,18 +7,6 @@ import { connectMsOf } from "../options/settings.js";
 const hourMs = 3_600_000;
 // The second deadline, and time for its error to arrive.
 const slackMs = 1_000;
-
-/** Options of a Client's request. */
-export interface SdkRequestOptions {
-  /** Milliseconds until the Client gives up; progress starts it anew. */
-  timeout: number;
-  /** Milliseconds until it gives up in any case. */
-  maxTotalTimeout: number;
-  /** Progress is life. */
-  resetTimeoutOnProgress: true;
-  /** Asks for progress, and hears nothing: to be replaced by a handler of your own. */
-  onprogress: (progress: unknown) => void;
-}
 
 /**
  * Options for a Client's request that let landfall's clocks come first: a call then fails with landfall's reason instead
