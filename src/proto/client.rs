@@ -160,13 +160,29 @@ pub struct Load {
 }
 
 /// What an exchange serves.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Purpose {
     /// A stream of this call.
     Call(CallId, Slot),
-    /// The DELETE of `close`.
+    /// The DELETE of a session.
+    Delete(Ending),
+}
+
+/// A session that is ended by a DELETE.
+#[derive(Clone, Debug)]
+struct Ending {
+    why: Why,
+    identity: Identity,
+    /// How many redirects led to the request under way.
+    redirects: u32,
+}
+
+/// Why a session is ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Why {
+    /// By `close`.
     Close,
-    /// The DELETE of a session that was tried and is not needed.
+    /// It was tried and is not needed.
     GiveBack,
 }
 
@@ -414,7 +430,6 @@ impl Client {
             carried_over: false,
             planned: None,
             cause: None,
-            redirect: None,
             stranded: false,
             redirects: 0,
             deadline: now + timeouts.deadline,

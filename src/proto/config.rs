@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::backoff::Backoff;
 use super::era::{EraOption, LEGACY_VERSIONS};
 use super::error::ConfigError;
+use super::machines::redirect::RedirectPolicy;
 use super::replay::ReplayOption;
 
 /// The clocks as the user set them, in milliseconds.
@@ -232,6 +233,8 @@ pub struct Options {
     pub max_body_bytes: Option<f64>,
     /// `limits.maxIdBytes`.
     pub max_id_bytes: Option<f64>,
+    /// `redirectPolicy`.
+    pub redirects: RedirectPolicy,
     /// `terminateSessionOnClose: false`.
     pub keep_session: bool,
     /// `diagnostics: "full"`.
@@ -267,6 +270,7 @@ pub struct Config {
     pub(crate) max_event_bytes: usize,
     pub(crate) max_body_bytes: usize,
     pub(crate) max_id_bytes: usize,
+    pub(crate) redirects: RedirectPolicy,
     pub(crate) terminate: bool,
     pub(crate) full_diagnostics: bool,
 }
@@ -320,6 +324,7 @@ impl Config {
             max_event_bytes: count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?,
             max_body_bytes: count("limits.maxBodyBytes", options.max_body_bytes, 1.0, 16 << 20)?,
             max_id_bytes: count("limits.maxIdBytes", options.max_id_bytes, 1.0, 1_024)?,
+            redirects: options.redirects,
             terminate: !options.keep_session,
             full_diagnostics: options.full_diagnostics,
         })

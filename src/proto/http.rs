@@ -39,6 +39,20 @@ pub struct HttpRequest {
     pub headers: Vec<(&'static str, String)>,
     /// The JSON text of a POST.
     pub body: Option<String>,
+    /// How it is made.
+    pub manner: Manner,
+}
+
+/// How a request is made.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// With all that is ours and the user's; redirects are reported, not followed.
+    #[default]
+    Guarded,
+    /// The same, and `fetch` follows redirects.
+    Following,
+    /// With no header, credentials or referrer; `fetch` follows redirects, and where they end is all that is wanted.
+    Bare,
 }
 
 /// The head of a response.
@@ -56,20 +70,38 @@ pub struct ResponseHead {
     pub challenged: bool,
     /// Whether that says `insufficient_scope` (RFC 6750 3.1).
     pub insufficient_scope: bool,
-    /// Where a redirect leads, or led where the runtime followed it.
+    /// It is a redirect, or was one.
     pub redirect: Option<Redirect>,
+}
+
+/// What is known of a redirect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Redirect {
+    /// It leads there.
+    To(Target),
+    /// The runtime followed it, and this is the head from there.
+    Followed(Target),
+    /// The browser hides where it leads, and its status too.
+    Hidden,
 }
 
 /// The target of a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Redirect {
+pub struct Target {
     /// The absolute URL.
     pub url: String,
-    /// Whether it is of the endpoint's origin.
+    /// Whether it is of the origin that was asked.
     pub same_origin: bool,
 }
 
-impl Redirect {
+impl Target {
+    /// Whether our requests may go there. No fetch takes an address with a user in it.
+    pub(crate) fn is_usable(&self) -> bool {
+        let authority = self.url.split_once("//").map_or("", |(_, rest)| rest);
+        let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+        self.same_origin && !authority.contains('@')
+    }
+
     /// Origin and path: a query or a user may hold secrets.
     pub(crate) fn shown(&self) -> String {
         let path = self.url.split(['?', '#']).next().unwrap_or_default();

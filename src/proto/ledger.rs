@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     Probe,
     /// A request that restores the state of a replaced session.
     Restore,
+    /// A bare GET that asks where the redirects of the endpoint end.
+    Scout,
 }
 
 impl Kind {
@@ -47,6 +49,11 @@ impl Kind {
     /// Whether it goes out without a session or a version: it asks for them.
     pub(crate) fn begins_session(self) -> bool {
         matches!(self, Self::Initialize | Self::Handshake)
+    }
+
+    /// Whether it asks something of the server, within `connectMs`.
+    pub(crate) fn asks(self) -> bool {
+        matches!(self, Self::Probe | Self::Scout)
     }
 
     /// Whether the caller waits for its outcome.
@@ -141,11 +148,10 @@ pub(crate) struct Entry {
     pub(crate) earlier: Option<Earlier>,
     /// It was sent again beside a silent body: once is enough.
     pub(crate) sent_beside: bool,
-    /// Where its requests go, if a redirect of the endpoint's origin said so; and how many did.
-    pub(crate) redirect: Option<String>,
+    /// How many redirects led to its request under way.
+    pub(crate) redirects: u32,
     /// Its session died while its POST had no headers yet: they tell whether it was executed.
     pub(crate) stranded: bool,
-    pub(crate) redirects: u32,
     /// Questions of the server's on its stream that wait for our answer.
     pub(crate) questions: u32,
     /// The session it belongs to, where that is not the one in use: `initialize` has its own, adopted only with its

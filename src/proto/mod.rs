@@ -68,7 +68,8 @@ pub use event::{
     Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapKind, GapWord, Hint, Level,
     ListenState, MessageRef, Recent, ReissueCause, SessionState, Settlement,
 };
-pub use http::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
+pub use http::{HttpRequest, IoFailure, Manner, Method, Redirect, ResponseHead, Target};
+pub use machines::redirect::RedirectPolicy;
 pub use replay::ReplayOption;
 pub use sorted::SortedMap;
 pub use stats::{Drops, Histogram, Histograms, Levels, Metrics, Outcomes, Probes, Resumes, Tried};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::jsonrpc::field;
 use super::machines::liveness::Liveness;
 use super::machines::outage::Outage;
+use super::machines::redirect::Endpoint;
 use super::replay::Hints;
 use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
@@ -55,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) id: Option<String>,
     /// The negotiated version; sent with every request after the handshake.
     pub(crate) version: Option<String>,
+    /// Where its requests go.
+    pub(crate) endpoint: Endpoint,
     /// A handshake was done: what is lost since can be replaced.
     pub(crate) began: bool,
     /// When the handshake under way must be done.
@@ -113,6 +116,7 @@ impl Session {
             state: State::New,
             id: None,
             version: None,
+            endpoint: Endpoint::default(),
             began: false,
             handshake_by: Instant::default(),
             allowed_headers: SortedSet::default(),
@@ -181,6 +185,7 @@ impl Session {
     pub(crate) fn forget(&mut self) {
         self.id = None;
         self.version = None;
+        self.endpoint.forget();
         self.liveness.reset();
         self.outage = Outage::default();
         self.believed_marker = false;

@@ -24,10 +24,19 @@ pub(crate) enum Phase {
     Resuming(ExchangeId),
     /// The cursor was refused, and the session is asked whether it lives.
     Asking,
-    /// Other credentials are asked for; whether it is a resume that waits for them.
-    Authorizing(bool),
+    /// Refused or redirected: it goes out again when there are other credentials, or it is known where to.
+    Held(Resend),
     /// The server took the request and will answer on the GET stream.
     Elsewhere,
+}
+
+/// What goes out again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Resend {
+    /// The POST.
+    Post,
+    /// The GET.
+    Get,
 }
 
 /// What a body is read as.
@@ -166,7 +175,7 @@ impl Stream {
             Phase::Posting(exchange) | Phase::Reading(exchange, _) | Phase::Resuming(exchange) => {
                 Some(exchange)
             }
-            Phase::Waiting | Phase::Queued | Phase::Asking | Phase::Authorizing(_) | Phase::Elsewhere => None,
+            Phase::Waiting | Phase::Queued | Phase::Asking | Phase::Held(_) | Phase::Elsewhere => None,
         }
     }
 

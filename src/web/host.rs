@@ -3,9 +3,9 @@
 use js_sys::{Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen::JsCast;
-use web_sys::{Headers, RequestCache, RequestInit, RequestRedirect, Url};
+use web_sys::{Headers, ReferrerPolicy, RequestCache, RequestCredentials, RequestInit, RequestRedirect, Url};
 
-use crate::proto::{HttpRequest, IoFailure, Method, Redirect, ResponseHead};
+use crate::proto::{HttpRequest, IoFailure, Manner, Method, Redirect, ResponseHead, Target};
 
 #[wasm_bindgen]
 extern "C" {
@@ -14,7 +14,7 @@ extern "C" {
     pub type Host;
 
     /// Calls `fetch` in a microtask of its own, with an AbortController that the wrapper keeps. `call` is the call it
-    /// is for: the wrapper adds that call's own headers.
+    /// is for: the wrapper adds that call's own headers. To a `bare` request it adds nothing at all.
     #[wasm_bindgen(method, catch)]
     pub(super) fn open(
         this: &Host,
@@ -22,6 +22,7 @@ extern "C" {
         url: &str,
         init: &RequestInit,
         call: Option<u32>,
+        bare: bool,
     ) -> Result<Promise, JsValue>;
 
     /// Asks for one call of `poll`, later.
@@ -49,24 +50,34 @@ pub(super) fn request_init(request: &HttpRequest, browser: bool) -> Result<Reque
         // Browsers queue parallel GETs of one URL behind each other, in case the first can be cached.
         init.set_cache(RequestCache::NoStore);
     }
-    if !browser {
-        // Browsers hide a manual redirect; everywhere else it is shown, and followed or not by the core.
-        init.set_redirect(RequestRedirect::Manual);
+    // A manual redirect is followed or not by the core. Browsers hide where it leads.
+    init.set_redirect(match request.manner {
+        Manner::Guarded => RequestRedirect::Manual,
+        Manner::Following | Manner::Bare => RequestRedirect::Follow,
+    });
+    if request.manner == Manner::Bare {
+        init.set_credentials(RequestCredentials::Omit);
+        init.set_referrer_policy(ReferrerPolicy::NoReferrer);
     }
     Ok(init)
 }
 
-/// Where a response redirects to, or was redirected to by a runtime that follows by itself.
+/// Where a response redirects to, or was redirected to where the runtime followed.
 fn redirect(response: &JsValue, location: Option<String>, asked: &str) -> Option<Redirect> {
     let property = |name: &str| Reflect::get(response, &JsValue::from_str(name)).unwrap_or_default();
-    let followed = property("redirected").as_bool().unwrap_or(false);
-    let target = match location {
-        Some(location) => Url::new_with_base(&location, asked).ok()?,
-        None if followed => Url::new(&property("url").as_string()?).ok()?,
-        None => return None,
+    if property("type").as_string().as_deref() == Some("opaqueredirect") {
+        return Some(Redirect::Hidden);
+    }
+    let target = |url: Url| {
+        let same_origin = Url::new(asked).is_ok_and(|asked| asked.origin() == url.origin());
+        Target { url: url.href(), same_origin }
     };
-    let same_origin = Url::new(asked).is_ok_and(|asked| asked.origin() == target.origin());
-    Some(Redirect { url: target.href(), same_origin })
+    if let Some(location) = location {
+        return Url::new_with_base(&location, asked).ok().map(|url| Redirect::To(target(url)));
+    }
+    let followed = property("redirected").as_bool().unwrap_or(false);
+    let url = property("url").as_string().filter(|_| followed)?;
+    Url::new(&url).ok().map(|url| Redirect::Followed(target(url)))
 }
 
 /// The head of a response to a request to `asked`. A user's `fetch` may return any value: what has no status is an error.

@@ -4,7 +4,8 @@ use js_sys::{Array, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::proto::{
-    CallSpec, Carry, ConfigError, EraOption, OnGap, Options, ReplayOption, SessionToResume, TimeoutOptions,
+    CallSpec, Carry, ConfigError, EraOption, OnGap, Options, RedirectPolicy, ReplayOption, SessionToResume,
+    TimeoutOptions,
 };
 
 /// A plain object of the wrapper's; an absent property is `None`.
@@ -75,6 +76,7 @@ impl Object<'_> {
             max_event_bytes: self.number("maxEventBytes"),
             max_body_bytes: self.number("maxBodyBytes"),
             max_id_bytes: self.number("maxIdBytes"),
+            redirects: RedirectPolicy::parse(self.text("redirects").as_deref().unwrap_or("same-origin"))?,
             keep_session: !self.flag("terminate"),
             full_diagnostics: self.flag("full"),
         })

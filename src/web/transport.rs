@@ -15,7 +15,7 @@ use super::batch::Batch;
 use super::executor::Executor;
 use super::host::{io_failure, request_init, response_head, Host};
 use crate::proto::{
-    Client, Config, ExchangeId, HttpRequest, Input, Instant, IoFailure, Output, ResponseHead,
+    Client, Config, ExchangeId, HttpRequest, Input, Instant, IoFailure, Manner, Output, ResponseHead,
 };
 
 /// `setTimeout` takes a signed 32-bit number: longer waits are made in steps.
@@ -138,7 +138,7 @@ impl Transport {
         let call = request.call.map(|call| call.0);
         let url = request.url.clone().unwrap_or_else(|| self.url.clone());
         let started = request_init(request, self.browser)
-            .and_then(|init| self.host.open(exchange.0, &url, &init, call));
+            .and_then(|init| self.host.open(exchange.0, &url, &init, call, request.manner == Manner::Bare));
         let arrivals = Rc::clone(&self.arrivals);
         self.executor.spawn(Box::pin(async move {
             let result = match started {

@@ -94,25 +94,47 @@ test("requestInit belongs to every request, and the user's word on redirects is 
     const asked = [];
     const fetch = async (_url, init) => {
       asked.push(init);
-      return new Response(null, { status: 204, headers: { location: "/other" } });
+      return new Response(null, { status: 307, headers: { location: "/other" } });
     };
     const { core } = await startedTransport({ fetch, ...options });
     const head = await core.host.open(1, address, { method: "GET", headers: {}, redirect: "manual" });
-    return [asked[0].redirect, asked[0].credentials, head.headers.get("location"), head.redirected];
+    assert.equal(head.headers.get("location"), "/other");
+    return [core.config.redirects, asked[0].redirect, asked[0].credentials];
   };
   const requestInit = { credentials: "include" };
-  assert.deepEqual(await redirectOf({ requestInit }), ["manual", "include", "/other", false]);
-  const follow = { redirectPolicy: "follow" };
-  assert.deepEqual(await redirectOf(follow), ["follow", undefined, "/other", undefined]);
-  const error = { ...follow, requestInit: { redirect: "error" } };
-  assert.equal((await redirectOf(error))[0], "error");
-  assert.deepEqual(await redirectOf({ requestInit: { redirect: "manual" } }), [
-    "manual",
-    undefined,
-    null,
-    undefined,
-  ]);
-  assert.equal((await redirectOf({ redirectPolicy: "same-origin" }))[0], "manual");
+  assert.deepEqual(await redirectOf({ requestInit }), [undefined, "manual", "include"]);
+  assert.equal((await redirectOf({ redirectPolicy: "follow" }))[0], "follow");
+  assert.equal((await redirectOf({ redirectPolicy: "same-origin" }))[0], undefined);
+  // The core's word goes to fetch: what fetch itself refused would look like an error of the network.
+  for (const redirect of ["error", "manual"])
+    assert.deepEqual(await redirectOf({ redirectPolicy: "follow", requestInit: { redirect } }), [
+      ...["refuse", "manual", undefined],
+    ]);
+  await assert.rejects(configOf({ redirectPolicy: "never" }), {
+    name: "ConfigError",
+    option: "redirectPolicy",
+  });
+});
+
+test("a bare request carries nothing of the user's or of landfall's", async () => {
+  const asked = [];
+  const fetch = async (url, init) => {
+    asked.push({ url, init });
+    return new Response(null);
+  };
+  const options = {
+    fetch,
+    headers: { "x-api-key": "secret" },
+    requestInit: { credentials: "include", headers: { cookie: "secret" } },
+    authProvider: { token: () => "secret" },
+  };
+  const { core } = await startedTransport(options);
+  const own = { method: "GET", credentials: "omit", redirect: "follow" };
+  await core.host.open(1, address, own, undefined, true);
+  const [{ url, init }] = asked;
+  const { signal, ...rest } = init;
+  assert.deepEqual([url, rest], [address, own]);
+  assert.ok(signal instanceof AbortSignal);
 });
 
 test("a scheduler replaces the waits, counting from 0, and is stopped when nobody waits any more", async () => {

@@ -3,7 +3,8 @@
 use crate::modern::modern;
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Event, Method, Options, Reason, Redirect, ResponseHead, SessionToResume, TimeoutOptions,
+    CallId, CallSpec, Event, Method, Options, Reason, Redirect, ResponseHead, SessionToResume, Target,
+    TimeoutOptions,
 };
 
 /// A tool call of a Client's that has a timer of its own.
@@ -86,7 +87,8 @@ fn a_handshake_that_is_redirected_fails_with_the_status() {
     let mut world = World::carrying(options());
     let call = world.call_with(modern("server/discover"));
     let (post, _) = world.request();
-    let redirect = Some(Redirect { url: "http://h/login".to_string(), same_origin: true });
+    let target = Target { url: "http://h/login".to_string(), same_origin: true };
+    let redirect = Some(Redirect::To(target));
     world.input_head(post, ResponseHead { status: 302, redirect, ..ResponseHead::default() });
     assert_eq!(
         (world.failure(call).reason, world.failure(call).http_status),

@@ -1,7 +1,7 @@
 //! Streams that fall silent, and the questions that tell whether they live.
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallSpec, Method, Options, Reason, Redirect, ResponseHead, TimeoutOptions};
+use landfall::proto::{CallSpec, Method, Options, Reason, Redirect, ResponseHead, Target, TimeoutOptions};
 
 /// A call whose stream brought the event `1` and then nothing for `idleMs`; the rival resume is under way.
 fn silent(
@@ -178,7 +178,7 @@ fn a_retry_after_to_the_resume_beside_a_silent_body_is_a_floor_and_no_question_t
 fn a_redirect_of_the_resume_beside_a_silent_body_is_followed_in_its_origin_and_else_keeps_the_body() {
     let to = |same_origin| ResponseHead {
         status: 307,
-        redirect: Some(Redirect { url: "http://h/mcp/2".to_string(), same_origin }),
+        redirect: Some(Redirect::To(Target { url: "http://h/mcp/2".to_string(), same_origin })),
         ..ResponseHead::default()
     };
     let (mut world, call, id, post, get) = silent();

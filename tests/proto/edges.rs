@@ -3,7 +3,7 @@
 use crate::world::{header, id_of, note, options, result, Ended, World, JSON, SSE};
 use landfall::proto::{
     CallId, CallSpec, ExchangeId, HttpRequest, Input, IoFailure, Method, OnGap, Options, Redirect,
-    ResponseHead,
+    ResponseHead, Target,
 };
 
 fn body_of(request: &HttpRequest) -> &str {
@@ -180,7 +180,10 @@ fn a_race_that_was_redirected_to_another_origin_is_not_read() {
         ResponseHead {
             status: 200,
             content_type: Some(SSE.to_string()),
-            redirect: Some(Redirect { url: "https://evil.example/mcp".to_string(), same_origin: false }),
+            redirect: Some(Redirect::Followed(Target {
+                url: "https://evil.example/mcp".to_string(),
+                same_origin: false,
+            })),
             ..ResponseHead::default()
         },
     );
@@ -286,10 +289,10 @@ fn a_redirects_userinfo_does_not_leak_into_the_message() {
         post,
         ResponseHead {
             status: 307,
-            redirect: Some(Redirect {
+            redirect: Some(Redirect::To(Target {
                 url: "https://user:hunter2@other.example/mcp".to_string(),
                 same_origin: false,
-            }),
+            })),
             ..ResponseHead::default()
         },
     );

@@ -18,6 +18,7 @@ mod jsonrpc;
 mod listening;
 mod modern;
 mod outcomes;
+mod redirects;
 mod repeats;
 mod replace;
 mod reports;

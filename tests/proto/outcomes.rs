@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::world::{header, id_of, note, options, World, JSON, SSE};
-use landfall::proto::{CallId, ExchangeId, OnGap, Options, Reason, Redirect, ResponseHead, TimeoutOptions};
+use landfall::proto::{
+    CallId, ExchangeId, OnGap, Options, Reason, Redirect, ResponseHead, Target, TimeoutOptions,
+};
 
 /// Reasons of later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
 const ELSEWHERE: [(&str, &str); 4] = [
@@ -113,7 +115,8 @@ fn redirected() -> Reason {
     let mut world = world();
     let call = world.call();
     let (post, _) = world.request();
-    let redirect = Some(Redirect { url: "http://elsewhere/".to_string(), same_origin: false });
+    let target = Target { url: "http://elsewhere/".to_string(), same_origin: false };
+    let redirect = Some(Redirect::To(target));
     world.input_head(post, ResponseHead { status: 307, redirect, ..ResponseHead::default() });
     end(&world, call)
 }

@@ -4,7 +4,7 @@ use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::jsonrpc::field;
 use landfall::proto::{
     CallId, CallSpec, Client, Config, Event, ExchangeId, Hint, HttpRequest, Method, Options, Outcome, Reason,
-    Redirect, ResponseHead, SessionToResume,
+    Redirect, ResponseHead, SessionToResume, Target,
 };
 
 const CONNECT: CallId = CallId(0);
@@ -145,7 +145,8 @@ fn streams_that_fall_silent_again_and_again_hint_at_a_proxy_that_holds_them_back
 fn a_resume_that_was_redirected_to_a_page_is_redirected_and_says_where_to() {
     let (mut world, call, _) = cut_after(&note("1", "a"));
     let (_, get, _) = world.next_request();
-    let redirect = Some(Redirect { url: "http://h/login?next=1".to_string(), same_origin: true });
+    let target = Target { url: "http://h/login?next=1".to_string(), same_origin: true };
+    let redirect = Some(Redirect::Followed(target));
     let content_type = Some("text/html".to_string());
     world.input_head(get, ResponseHead { status: 200, content_type, redirect, ..ResponseHead::default() });
     let failure = world.failure(call);

@@ -3,8 +3,8 @@
 use super::{Challenge, Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::http::ResponseHead;
-use crate::proto::ledger::Kind;
-use crate::proto::stream::{Phase, Stream};
+use crate::proto::machines::redirect::Hop;
+use crate::proto::stream::{Phase, Resend, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -31,13 +31,13 @@ impl Credentials {
 
 impl Client {
     /// A request was refused for its credentials, where others can be had: it waits for them. Whether that was so.
-    /// `resumes`: it is a GET.
+    /// `resend` is the request.
     pub(super) fn reauthorize(
         &mut self,
         now: Instant,
         call: CallId,
         head: &ResponseHead,
-        resumes: bool,
+        resend: Resend,
     ) -> bool {
         let Some(entry) = self.ledger.get(call).filter(|_| self.config.auth) else { return false };
         let is_current = entry.credentials == self.credentials.generation;
@@ -49,12 +49,12 @@ impl Client {
         };
         entry.step_ups += usize::from(challenge == Challenge::StepUp);
         let stream = entry.stream.get_or_insert_with(|| Stream::new(ExchangeId(0)));
-        stream.phase = Phase::Authorizing(resumes);
+        stream.phase = Phase::Held(resend);
         self.stop_timers_of_stream(call);
         self.timers.stop(Owner::Call(call), Clock::Handshake);
         self.set_clocks(now, call);
         if challenge == Challenge::Unauthorized && !is_current && !self.credentials.in_flight {
-            self.send_again(now, call); // There are others already.
+            self.resend(now, call, Hop::default()); // There are others already.
             return true;
         }
         self.credentials.waiting.push((call, challenge));
@@ -78,7 +78,7 @@ impl Client {
         }
         for (call, challenge) in std::mem::take(&mut self.credentials.waiting) {
             match (ok, challenge) {
-                (true, _) => self.send_again(now, call),
+                (true, _) => self.resend(now, call, Hop::default()),
                 (false, Challenge::Unauthorized) => {
                     let text = "the server wants credentials, and there are none that it may accept";
                     self.fail(now, call, Reason::Unauthorized, text);
@@ -97,18 +97,6 @@ impl Client {
         for (call, _) in std::mem::take(&mut self.credentials.waiting) {
             let text = "the provider gave no credentials within handshakeMs";
             self.fail(now, call, Reason::ConnectTimeout, text);
-        }
-    }
-
-    /// The same request with other credentials.
-    fn send_again(&mut self, now: Instant, call: CallId) {
-        let Some(&Phase::Authorizing(resumes)) = self.stream(call).map(|stream| &stream.phase) else {
-            return;
-        };
-        match (resumes, self.ledger.peek(call).map(|entry| entry.kind)) {
-            (_, Some(Kind::Listen)) => self.open_listen(now, call),
-            (true, _) => self.resume(now, call),
-            (false, _) => self.post(now, call),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Client {
             Clock::Handshake => {
                 self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within handshakeMs");
             }
-            Clock::Connect if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Probe) => {
+            Clock::Connect if self.ledger.peek(call).is_some_and(|entry| entry.kind.asks()) => {
                 self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within connectMs");
             }
             Clock::Connect => self.on_resume_timeout(now, call),
@@ -161,7 +161,7 @@ fn clock_of_stream(entry: &Entry) -> Option<Clock> {
         }
         Phase::Queued => None,
         Phase::Waiting if stream.resting => None,
-        Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking | Phase::Authorizing(_) => {
+        Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking | Phase::Held(_) => {
             Some(Clock::Recovery)
         }
     }

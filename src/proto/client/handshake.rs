@@ -1,11 +1,11 @@
 //! The session's beginning and end.
 
-use super::{Client, Output, Purpose, CONNECT};
+use super::{Client, Ending, Output, Why, CONNECT};
 use crate::proto::error::{excerpt, Reason};
 use crate::proto::event::{Event, Failure, SessionState, Settlement};
-use crate::proto::http::{HttpRequest, Method};
 use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Kind};
+use crate::proto::machines::redirect::Hop;
 use crate::proto::session::{Identity, Offer, State};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -164,11 +164,8 @@ impl Client {
         if !tell {
             return self.finish_close(now);
         }
-        let headers = Self::headers(Method::Delete, self.session.identity());
-        self.launch(
-            Purpose::Close,
-            HttpRequest { call: None, url: None, method: Method::Delete, headers, body: None },
-        );
+        let ending = Ending { why: Why::Close, identity: self.session.identity(), redirects: 0 };
+        self.delete(ending, Hop::default());
         self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
     }
 
@@ -205,6 +202,7 @@ impl Client {
                 self.on_handshake_failed(now, *failure);
             }
             (Kind::Listen, _) => self.on_listen_ended(now, call),
+            (Kind::Scout, _) => self.on_scout_failed(now),
             (Kind::Probe, settlement) if self.session.liveness.is_probe(call) => {
                 self.on_probed(now, &settlement)
             }

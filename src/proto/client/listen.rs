@@ -6,7 +6,8 @@ use super::Client;
 use crate::proto::event::{Event, ListenState};
 use crate::proto::http::{header_value, Method, ResponseHead};
 use crate::proto::ledger::Kind;
-use crate::proto::stream::{Body, Events, Phase, Stream};
+use crate::proto::machines::redirect::Hop;
+use crate::proto::stream::{Body, Events, Phase, Resend, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -34,8 +35,12 @@ impl Client {
     }
 
     pub(super) fn open_listen(&mut self, now: Instant, call: CallId) {
+        self.open_listen_at(now, call, Hop::default());
+    }
+
+    pub(super) fn open_listen_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         let cursor = self.stream(call).and_then(|stream| stream.cursor()).and_then(header_value);
-        let exchange = self.transmit(call, Method::Get, cursor, None);
+        let exchange = self.transmit(call, hop, Method::Get, cursor, None);
         if let Some(stream) = self.stream(call) {
             stream.phase = Phase::Resuming(exchange);
             stream.last_get = Some(now);
@@ -58,7 +63,7 @@ impl Client {
         self.abort(exchange);
         self.note_retry_after(now, call, head);
         match head.status {
-            401 | 403 if self.reauthorize(now, call, head, true) => {}
+            401 | 403 if self.reauthorize(now, call, head, Resend::Get) => {}
             408 | 409 | 425 | 429 | 500 | 502..=599 => self.listen_later(now, call),
             // The event that it was to begin after may be gone; without that, the server has no such stream.
             400 | 404 | 410 if self.forget_place(call) => self.listen_later(now, call),

@@ -2,12 +2,12 @@
 
 use super::handshake::CLOSE_WAIT;
 use super::recover::FAILURES_TO_ASK;
-use super::{Client, Purpose};
+use super::{Client, Ending, Purpose, Why};
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Settlement};
-use crate::proto::http::{HttpRequest, Method};
 use crate::proto::ledger::{members, Entry, Kind};
 use crate::proto::machines::liveness::{Pong, Proof, Trial, Verdict};
+use crate::proto::machines::redirect::Hop;
 use crate::proto::session::{Identity, State};
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
@@ -218,15 +218,13 @@ impl Client {
         if identity.id.is_none() {
             return;
         }
-        let headers = Self::headers(Method::Delete, identity);
-        let request = HttpRequest { call: None, url: None, method: Method::Delete, headers, body: None };
-        self.launch(Purpose::GiveBack, request);
+        self.delete(Ending { why: Why::GiveBack, identity, redirects: 0 }, Hop::default());
         self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
     }
 
     /// A DELETE was answered, or failed.
-    pub(super) fn on_delete_over(&mut self, now: Instant, purpose: Purpose) {
-        if purpose == Purpose::Close {
+    pub(super) fn on_delete_over(&mut self, now: Instant, why: Why) {
+        if why == Why::Close {
             self.finish_close(now);
         } else if !self.session.is_over() {
             self.timers.stop(Owner::Session, Clock::Close);
@@ -235,7 +233,10 @@ impl Client {
 
     /// A DELETE took too long.
     pub(super) fn on_delete_timeout(&mut self, now: Instant) {
-        let given_back = self.exchanges.iter().filter(|(_, purpose)| **purpose == Purpose::GiveBack);
+        let given_back = self
+            .exchanges
+            .iter()
+            .filter(|(_, purpose)| matches!(purpose, Purpose::Delete(ending) if ending.why == Why::GiveBack));
         for exchange in given_back.map(|(exchange, _)| *exchange).collect::<Vec<_>>() {
             self.abort(exchange);
         }

@@ -7,6 +7,7 @@ use crate::proto::event::{AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{header_value, Method, ResponseHead};
 use crate::proto::ledger::Kind;
 use crate::proto::machines::race::{Hedge, Standing};
+use crate::proto::machines::redirect::{Hop, Verdict};
 use crate::proto::stream::{Body, Events, Phase};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
@@ -64,6 +65,10 @@ impl Client {
 
     /// Opens a resume beside the silent body: the first to bring data wins.
     pub(super) fn race(&mut self, now: Instant, call: CallId) {
+        self.race_at(now, call, Hop::default());
+    }
+
+    fn race_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         let Some(stream) = self.stream(call).filter(|stream| stream.race.may_begin()) else { return };
         let Some(cursor) = stream.cursor().and_then(header_value) else { return };
         if self.free_slots() == 0 {
@@ -73,7 +78,7 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             stream.last_get = Some(now);
         }
-        let exchange = self.transmit(call, Method::Get, Some(cursor), None);
+        let exchange = self.transmit(call, hop, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
             stream.race.begins(exchange);
         }
@@ -102,13 +107,14 @@ impl Client {
         head: &ResponseHead,
     ) {
         self.timers.stop(Owner::Call(call), Clock::Connect);
-        if self.turns(call, head) {
+        let verdict = self.judge_redirect(call, head);
+        if let Verdict::Follow(hop) = verdict {
             self.stop_race(call);
-            return self.race(now, call);
+            return self.race_at(now, call, hop);
         }
         let decoder = self.decoder();
         let Some(stream) = self.stream(call) else { return };
-        let standing = stream.race.head(head, decoder);
+        let standing = stream.race.head(head, &verdict, decoder);
         let opened = standing == Standing::Open;
         if let Some(attempt) = self.last_attempt(call) {
             attempt.status = Some(head.status);

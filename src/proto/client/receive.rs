@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use super::messages::Handing;
-use super::{Client, Output, Purpose};
+use super::{Client, Ending, Output, Purpose};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::gap::split;
-use crate::proto::http::{IoFailure, ResponseHead};
+use crate::proto::http::{IoFailure, Redirect, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::{Identity, Session};
@@ -37,12 +37,14 @@ impl Client {
     }
 
     fn take_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
-        if let Some(&purpose @ (Purpose::Close | Purpose::GiveBack)) = self.exchanges.get(&exchange) {
-            self.abort(exchange);
-            return self.on_delete_over(now, purpose);
+        if let Some(Purpose::Delete(ending)) = self.exchanges.get(&exchange).cloned() {
+            return self.on_delete_head(now, exchange, ending, &head);
         }
         let Some(call) = self.served(exchange) else { return };
         self.answered(now);
+        if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Scout) {
+            return self.on_scout_head(now, call, &head);
+        }
         self.session.liveness.http_answered();
         self.headers_passed(call);
         if head.is_success() {
@@ -113,8 +115,8 @@ impl Client {
         } else if head.is_json() {
             Body::Json(Vec::new())
         } else {
-            if let Some(redirect) = &head.redirect {
-                let text = format!("a redirect to {} brought no answer to this request", redirect.shown());
+            if let Some(Redirect::Followed(target)) = &head.redirect {
+                let text = format!("a redirect to {} brought no answer to this request", target.shown());
                 return self.fail_request(now, call, Reason::Redirected, &text);
             }
             let kind = excerpt(head.content_type.as_deref().unwrap_or("none"));
@@ -389,9 +391,10 @@ impl Client {
     }
 
     pub(super) fn on_failed(&mut self, now: Instant, exchange: ExchangeId, failure: IoFailure) {
-        if let Some(&purpose @ (Purpose::Close | Purpose::GiveBack)) = self.exchanges.get(&exchange) {
+        if let Some(Purpose::Delete(Ending { why, .. })) = self.exchanges.get(&exchange) {
+            let why = *why;
             self.exchanges.remove(&exchange);
-            return self.on_delete_over(now, purpose);
+            return self.on_delete_over(now, why);
         }
         let Some(call) = self.served(exchange) else { return };
         if self.is_hedge(call, exchange) {

@@ -6,10 +6,10 @@ use super::replace::LOST;
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
-use crate::proto::http::ResponseHead;
+use crate::proto::http::{Redirect, ResponseHead};
 use crate::proto::ledger::{Entry, Kind};
 use crate::proto::machines::outage::MayGo;
-use crate::proto::stream::{Body, Brought, Events, Phase};
+use crate::proto::stream::{Body, Brought, Events, Phase, Resend};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -271,7 +271,7 @@ impl Client {
         self.stats.on_refused(status);
         self.note_retry_after(now, call, head);
         match status {
-            401 | 403 if self.reauthorize(now, call, head, true) => {}
+            401 | 403 if self.reauthorize(now, call, head, Resend::Get) => {}
             401 => self.fail(now, call, Reason::Unauthorized, "the server answered the resume with 401"),
             403 => self.fail(now, call, Reason::Forbidden, "the server answered the resume with 403"),
             404 | 410 | 400 => self.on_cursor_refused(now, call, head),
@@ -279,12 +279,14 @@ impl Client {
                 let says_nothing = !matches!(status, 409 | 429 | 503);
                 self.on_attempt_failed(now, call, says_nothing, false);
             }
-            _ if head.redirect.is_some() => {
-                let to = head.redirect.as_ref().map_or_else(String::new, |redirect| redirect.shown());
-                let text = format!("the resume was redirected to {to}, which holds no stream");
-                self.fail(now, call, Reason::Redirected, &text);
-            }
-            _ => self.reject_resume(now, call, status),
+            _ => match &head.redirect {
+                Some(Redirect::Followed(target)) => {
+                    let to = target.shown();
+                    let text = format!("the resume was redirected to {to}, which holds no stream");
+                    self.fail(now, call, Reason::Redirected, &text);
+                }
+                _ => self.reject_resume(now, call, status),
+            },
         }
         self.send_queued(now);
     }

@@ -1,15 +1,14 @@
-//! Redirects stay in the origin and keep the method (design section 10).
+//! Redirects: what the judge of [`crate::proto::redirect`] says is done.
 
-use super::Client;
+use super::{Client, Ending, Purpose, Slot};
 use crate::proto::error::Reason;
-use crate::proto::http::ResponseHead;
-use crate::proto::ledger::Refusal;
-use crate::proto::stream::Phase;
+use crate::proto::http::{HttpRequest, Manner, Method, Redirect, ResponseHead};
+use crate::proto::ledger::{Kind, Refusal};
+use crate::proto::machines::redirect::{Hop, Verdict};
+use crate::proto::stream::{Phase, Resend, Stream};
 use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
-
-/// So many redirects are followed for one call.
-const MOST: u32 = 5;
 
 impl Client {
     /// Deals with a redirect, where the head is one: follows it, or ends the call. Whether it was one.
@@ -20,39 +19,143 @@ impl Client {
         exchange: ExchangeId,
         head: &ResponseHead,
     ) -> bool {
-        let Some(redirect) = &head.redirect else { return false };
-        let was_followed = !(300..400).contains(&head.status);
-        if was_followed && redirect.same_origin {
-            return false; // The runtime followed it; whether the answer fits is seen from the answer.
-        }
-        if !self.turns(call, head) {
-            let text = format!("the server redirects to {}", redirect.shown());
-            if let Some(entry) = self.ledger.get(call).filter(|_| !was_followed) {
-                entry.refusal = Some(Refusal { status: head.status, body: String::new() });
+        match self.judge_redirect(call, head) {
+            Verdict::Answer => return false,
+            Verdict::Follow(hop) => {
+                self.abort(exchange);
+                self.resend(now, call, hop);
             }
-            self.fail(now, call, Reason::Redirected, &text);
-            return true;
-        }
-        self.abort(exchange);
-        match self.stream(call).map(|stream| &stream.phase) {
-            Some(Phase::Posting(_)) => self.post(now, call),
-            _ => self.resume(now, call),
+            Verdict::Locate => self.locate(now, call, exchange),
+            Verdict::Refuse(text) => {
+                if let (Some(Redirect::To(_)), Some(entry)) = (&head.redirect, self.ledger.get(call)) {
+                    entry.refusal = Some(Refusal { status: head.status, body: String::new() });
+                }
+                self.fail_request(now, call, Reason::Redirected, &text);
+            }
         }
         true
     }
 
-    /// Turns a call's requests to where the head says, if it is a redirect that may be followed. Whether it is.
-    pub(super) fn turns(&mut self, call: CallId, head: &ResponseHead) -> bool {
-        // Of the others a POST becomes a GET (WHATWG fetch, *HTTP-redirect fetch*): its server may have dealt with it.
-        let posts = self.stream(call).is_some_and(|stream| matches!(stream.phase, Phase::Posting(_)));
-        let keeps_method = matches!(head.status, 307 | 308) || (!posts && matches!(head.status, 301..=303));
-        let redirect = head.redirect.as_ref().filter(|redirect| redirect.same_origin && keeps_method);
-        let (Some(redirect), Some(entry)) = (redirect, self.ledger.get(call)) else { return false };
-        if entry.redirects == MOST {
-            return false;
+    /// What the head means to the request of this call that is under way.
+    pub(super) fn judge_redirect(&mut self, call: CallId, head: &ResponseHead) -> Verdict {
+        let policy = self.config.redirects;
+        let Some(entry) = self.ledger.get(call) else { return Verdict::Answer };
+        let posts = matches!(entry.stream.as_ref().map(|stream| &stream.phase), Some(Phase::Posting(_)));
+        let method = match (posts, entry.kind) {
+            (true, Kind::Terminate) => Method::Delete,
+            (true, _) => Method::Post,
+            (false, _) => Method::Get,
+        };
+        policy.judge(head, method, entry.redirects)
+    }
+
+    /// The same request goes out once more.
+    pub(super) fn resend(&mut self, now: Instant, call: CallId, hop: Hop) {
+        let kind = self.ledger.peek(call).map(|entry| entry.kind);
+        match (kind, self.stream(call).map(|stream| &stream.phase)) {
+            (Some(Kind::Listen), _) => self.open_listen_at(now, call, hop),
+            (_, Some(Phase::Held(Resend::Post) | Phase::Posting(_))) => self.post_at(now, call, hop),
+            _ => self.resume_at(now, call, hop),
         }
-        entry.redirects += 1;
-        entry.redirect = Some(redirect.url.clone());
-        true
+    }
+
+    /// The browser hides where the endpoint is: it is found out, and what may go out again then does.
+    fn locate(&mut self, now: Instant, call: CallId, exchange: ExchangeId) {
+        if !self.may_go_again(now, call) {
+            self.refuse_redirect(now, call, &Redirect::Hidden);
+        } else {
+            self.abort(exchange);
+            let Some(stream) = self.stream(call) else { return };
+            let resend = match stream.phase {
+                Phase::Posting(_) => Resend::Post,
+                _ => Resend::Get,
+            };
+            stream.phase = Phase::Held(resend);
+            self.stop_timers_of_stream(call);
+            self.set_clocks(now, call);
+            self.session.endpoint.wait(call);
+        }
+        self.seek_endpoint(now);
+    }
+
+    /// Whether the request under way may go out twice. A redirect may come after it was executed (303).
+    fn may_go_again(&mut self, now: Instant, call: CallId) -> bool {
+        let Some(entry) = self.ledger.peek(call) else { return false };
+        let gets = !matches!(entry.stream.as_ref().map(|stream| &stream.phase), Some(Phase::Posting(_)));
+        match entry.kind {
+            Kind::Request => gets || entry.is_endless() || self.is_safe(now, entry),
+            Kind::Notification => entry.method == "notifications/initialized",
+            _ => true,
+        }
+    }
+
+    /// Asks by a GET that carries nothing where the redirects end; its body is not read.
+    fn seek_endpoint(&mut self, now: Instant) {
+        if self.session.endpoint.is_sought() || self.session.is_over() {
+            return;
+        }
+        let entry = self.entry(now, Kind::Scout, "GET", String::new());
+        let wait = entry.timeouts.connect;
+        let scout = self.open(entry);
+        self.session.endpoint.seek(scout);
+        let request = HttpRequest {
+            call: Some(scout),
+            url: None,
+            method: Method::Get,
+            headers: Vec::new(),
+            body: None,
+            manner: Manner::Bare,
+        };
+        let exchange = self.launch(Purpose::Call(scout, Slot::Control), request);
+        if let Some(entry) = self.ledger.get(scout) {
+            entry.stream = Some(Stream::new(exchange));
+        }
+        self.timers.set(Owner::Call(scout), Clock::Connect, now + wait);
+    }
+
+    /// The bare GET was answered, by whatever status.
+    pub(super) fn on_scout_head(&mut self, now: Instant, scout: CallId, head: &ResponseHead) {
+        let place = match &head.redirect {
+            Some(Redirect::Followed(target)) if target.is_usable() => Some(target.url.clone()),
+            _ => None,
+        };
+        let found = place.is_some();
+        let waiting = self.session.endpoint.found(place);
+        self.release(now, scout);
+        for call in waiting {
+            match (found, &head.redirect) {
+                (true, _) => self.resend(now, call, Hop { url: None, redirects: 1 }),
+                (false, place) => {
+                    self.refuse_redirect(now, call, place.as_ref().unwrap_or(&Redirect::Hidden))
+                }
+            }
+        }
+        self.send_queued(now);
+    }
+
+    /// It is not to be found out where the endpoint is.
+    pub(super) fn on_scout_failed(&mut self, now: Instant) {
+        for call in self.session.endpoint.found(None) {
+            self.refuse_redirect(now, call, &Redirect::Hidden);
+        }
+    }
+
+    fn refuse_redirect(&mut self, now: Instant, call: CallId, redirect: &Redirect) {
+        self.fail_request(now, call, Reason::Redirected, &self.config.redirects.refuses(redirect));
+    }
+
+    /// A DELETE was answered. A redirect of it is followed as any other's.
+    pub(super) fn on_delete_head(
+        &mut self,
+        now: Instant,
+        exchange: ExchangeId,
+        ending: Ending,
+        head: &ResponseHead,
+    ) {
+        self.abort(exchange);
+        match self.config.redirects.judge(head, Method::Delete, ending.redirects) {
+            Verdict::Follow(hop) => self.delete(ending, hop),
+            _ => self.on_delete_over(now, ending.why),
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::{scan, Id, Message, Payload};
 use crate::proto::ledger::{Kind, Refusal};
 use crate::proto::session::has_session_marker;
+use crate::proto::stream::Resend;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
@@ -41,7 +42,7 @@ impl Client {
         if lost {
             return self.session_died(now);
         }
-        if self.reauthorize(now, call, head, false) {
+        if self.reauthorize(now, call, head, Resend::Post) {
             return;
         }
         if let Some(entry) = self.ledger.get(call).filter(|_| self.config.carry.is_some()) {

@@ -126,6 +126,7 @@ impl Client {
         self.note_given_up(call);
         self.queue.retain(|queued| *queued != call);
         self.session.outage.unpark(call);
+        self.session.endpoint.gone(call);
         self.server_requests.end_call(call);
         self.stop_timers_of_stream(call);
         let entry = self.ledger.get(call)?;

@@ -39,7 +39,7 @@ impl Client {
         let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
         match entry.kind {
-            Kind::Initialize | Kind::Initialized | Kind::Handshake => {}
+            Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout => {}
             Kind::Request if entry.modern.is_some() => {}
             Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
             Kind::Request if replace && may_reissue && !entry.carried_over => {

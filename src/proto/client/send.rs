@@ -1,11 +1,12 @@
 //! Sending: the queue, the connections it is bounded by, and the requests themselves.
 
-use super::{Client, Output, Purpose, Slot};
+use super::{Client, Ending, Output, Purpose, Slot};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Event};
-use crate::proto::http::{header_value, HttpRequest, Method};
+use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{quote, Id};
 use crate::proto::ledger::{notification, request, Entry, Kind, Modern};
+use crate::proto::machines::redirect::{Hop, RedirectPolicy};
 use crate::proto::session::{Identity, State};
 use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
@@ -110,6 +111,10 @@ impl Client {
 
     /// POSTs a message of the ledger.
     pub(super) fn post(&mut self, now: Instant, call: CallId) {
+        self.post_at(now, call, Hop::default());
+    }
+
+    pub(super) fn post_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         // A re-issue that was safe when it was planned may not be any more: hints are asked when it goes.
         let unsafe_now = |entry: &Entry| {
             let may_run_twice = entry.is_endless() || self.is_safe(now, entry);
@@ -143,8 +148,8 @@ impl Client {
         let body =
             if kind.wants_response() { request(&wire_id, &entry.content) } else { entry.content.clone() };
         let exchange = match kind {
-            Kind::Terminate => self.transmit(call, Method::Delete, None, None),
-            _ => self.transmit(call, Method::Post, None, Some(body)),
+            Kind::Terminate => self.transmit(call, hop, Method::Delete, None, None),
+            _ => self.transmit(call, hop, Method::Post, None, Some(body)),
         };
         let Some(entry) = self.ledger.get(call) else { return };
         entry.stream = Some(Stream::new(exchange));
@@ -177,7 +182,7 @@ impl Client {
                     self.session.handshake_by = at;
                 }
             }
-            Kind::Listen => {}
+            Kind::Listen | Kind::Scout => {}
             Kind::Initialized => {
                 self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake_by);
             }
@@ -186,6 +191,10 @@ impl Client {
 
     /// GETs the rest of a call's stream, from its cursor on; waits in front of the queue where no connection is free.
     pub(super) fn resume(&mut self, now: Instant, call: CallId) {
+        self.resume_at(now, call, Hop::default());
+    }
+
+    pub(super) fn resume_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         if self.slot(call) == Slot::Caller && self.free_slots() == 0 {
             if let Some(stream) = self.stream(call) {
                 stream.phase = Phase::Queued;
@@ -199,7 +208,7 @@ impl Client {
             return self.lost(now, call, Reason::StreamLost, DropCause::End.into(), text, None);
         };
         self.stats.resumes.tried += 1;
-        let exchange = self.transmit(call, Method::Get, Some(cursor), None);
+        let exchange = self.transmit(call, hop, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
             stream.phase = Phase::Resuming(exchange);
             stream.last_get = Some(now);
@@ -230,13 +239,14 @@ impl Client {
     pub(super) fn transmit(
         &mut self,
         call: CallId,
+        hop: Hop,
         method: Method,
         cursor: Option<String>,
         body: Option<String>,
     ) -> ExchangeId {
         let slot = self.slot(call);
+        let url = self.address(hop.url);
         let entry = self.ledger.peek(call);
-        let url = entry.and_then(|entry| entry.redirect.clone());
         let modern =
             entry.and_then(|entry| entry.modern.as_ref().map(|modern| modern_headers(entry, modern)));
         let identity = match modern {
@@ -250,9 +260,35 @@ impl Client {
         if let Some(entry) = self.ledger.get(call) {
             entry.headers = headers.iter().map(|(name, _)| *name).collect();
             entry.credentials = credentials;
+            entry.redirects = hop.redirects;
             entry.refusal = None;
         }
-        self.launch(Purpose::Call(call, slot), HttpRequest { call: Some(call), url, method, headers, body })
+        let request = HttpRequest { call: Some(call), url, method, headers, body, manner: self.manner() };
+        self.launch(Purpose::Call(call, slot), request)
+    }
+
+    fn address(&self, url: Option<String>) -> Option<String> {
+        url.or_else(|| self.session.endpoint.url().map(String::from))
+    }
+
+    fn manner(&self) -> Manner {
+        match self.config.redirects {
+            RedirectPolicy::Follow => Manner::Following,
+            RedirectPolicy::SameOrigin | RedirectPolicy::Refuse => Manner::Guarded,
+        }
+    }
+
+    /// Sends the DELETE of a session.
+    pub(super) fn delete(&mut self, ending: Ending, hop: Hop) {
+        let request = HttpRequest {
+            call: None,
+            url: self.address(hop.url),
+            method: Method::Delete,
+            headers: Self::headers(Method::Delete, ending.identity.clone()),
+            body: None,
+            manner: self.manner(),
+        };
+        self.launch(Purpose::Delete(Ending { redirects: hop.redirects, ..ending }), request);
     }
 
     /// The headers that are ours on a request of this method, in this session.

@@ -150,6 +150,7 @@ impl Client {
         self.controls.retain(|control| *control != call);
         self.server_requests.end_call(call);
         self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
+        self.session.endpoint.gone(call);
         self.drop_waiting_answers(now, call);
         if let Some(stream) = &entry.stream {
             let posting = matches!(stream.phase, Phase::Posting(_));

@@ -4,3 +4,4 @@
 pub(crate) mod liveness;
 pub(crate) mod outage;
 pub(crate) mod race;
+pub(crate) mod redirect;

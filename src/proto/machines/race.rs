@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::proto::http::ResponseHead;
+use crate::proto::machines::redirect::Verdict;
 use crate::proto::sse::{Decoder, Item};
 use crate::proto::ExchangeId;
 
@@ -123,12 +124,11 @@ impl Race {
         self.patience = (self.patience * 2).min(MOST_PATIENCE);
     }
 
-    /// Headers came on the resume; `decoder` is for its body.
-    pub(crate) fn head(&mut self, head: &ResponseHead, decoder: Decoder) -> Standing {
+    /// Headers came on the resume; `verdict`: what they say of redirects; `decoder` is for its body.
+    pub(crate) fn head(&mut self, head: &ResponseHead, verdict: &Verdict, decoder: Decoder) -> Standing {
         let State::Racing(hedge) = &mut self.state else { return Standing::Open };
-        let elsewhere = head.redirect.as_ref().is_some_and(|redirect| !redirect.same_origin);
         match head.status {
-            _ if head.is_success() && head.is_event_stream() && !elsewhere => {
+            _ if head.is_success() && head.is_event_stream() && *verdict == Verdict::Answer => {
                 hedge.decoder = Some(decoder);
                 Standing::Open
             }
@@ -169,7 +169,6 @@ impl Race {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::http::Redirect;
     use crate::proto::sse::Limits;
 
     const GET: ExchangeId = ExchangeId(7);
@@ -193,7 +192,7 @@ mod tests {
 
     fn open() -> Race {
         let mut race = racing();
-        assert_eq!(race.head(&head(200, "text/event-stream"), decoder()), Standing::Open);
+        assert_eq!(race.head(&head(200, "text/event-stream"), &Verdict::Answer, decoder()), Standing::Open);
         race
     }
 
@@ -217,11 +216,10 @@ mod tests {
             (head(503, ""), Standing::Again),
         ];
         for (head, standing) in cases {
-            assert_eq!(racing().head(&head, decoder()), standing, "{}", head.status);
+            assert_eq!(racing().head(&head, &Verdict::Answer, decoder()), standing, "{}", head.status);
         }
-        let redirect = Some(Redirect { url: "http://elsewhere/".to_string(), same_origin: false });
-        let elsewhere = ResponseHead { redirect, ..head(200, "text/event-stream") };
-        assert_eq!(racing().head(&elsewhere, decoder()), Standing::Lost);
+        let elsewhere = Verdict::Refuse("it left the origin".to_string());
+        assert_eq!(racing().head(&head(200, "text/event-stream"), &elsewhere, decoder()), Standing::Lost);
     }
 
     #[test]

@@ -179,8 +179,10 @@ export interface TransportOptions {
   /** The protocol version of that session. */
   protocolVersion?: string;
   /**
-   * `same-origin` (the default) follows redirects that keep the origin and the method; `follow` leaves them to `fetch`.
-   * A `requestInit.redirect` of `error` or `manual` is obeyed in any case.
+   * `same-origin` (the default) follows redirects that keep the origin and the method; any other ends its call as
+   * `redirected`. A browser hides where a redirect leads: there it is asked once, by a GET that carries nothing, and kept
+   * for the session. `follow` leaves redirects to `fetch`, which hands the body, the session's id and headers to whatever
+   * origin they name. With a `requestInit.redirect` of `error` or `manual` none is followed.
    */
   redirectPolicy?: "same-origin" | "follow";
   /**

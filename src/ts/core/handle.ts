@@ -165,7 +165,8 @@ export class CoreHandle {
 
   #host(): Host {
     return {
-      open: (exchange, url, init, call) => {
+      open: (exchange, url, init, call, bare) => {
+        if (bare) return this.#exchanges.openBare(exchange, url, init);
         if (call !== undefined) this.#listener.opening(call);
         const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
         return this.#exchanges.open(exchange, url, init, headers, call);

@@ -8,8 +8,11 @@ import type { Head } from "../http/exchanges.js";
 
 /** What the driver asks of the wrapper, one object per handle. None of it may throw. */
 export interface Host {
-  /** Starts one HTTP request, in a microtask of its own. `call` is the call it is for, where it is for one. */
-  open(exchange: number, url: string, init: RequestInit, call?: number): Promise<Head>;
+  /**
+   * Starts one HTTP request, in a microtask of its own. `call` is the call it is for, where it is for one. A `bare` one
+   * carries nothing of landfall's or of the user's.
+   */
+  open(exchange: number, url: string, init: RequestInit, call?: number, bare?: boolean): Promise<Head>;
   /** Asks for one `poll`, later. */
   schedule(): void;
   /** The text of a panic, just before the trap. */
@@ -69,6 +72,8 @@ export interface CoreConfig {
   growFactor?: number;
   /** Waits before attempts to resume are announced by `schedule` outputs and end by `reconnect`. */
   scheduler?: boolean;
+  /** Absent is `same-origin`. */
+  redirects?: "follow" | "refuse";
   /** Send the DELETE when closing. */
   terminate: boolean;
   /** `diagnostics: "full"`. */

@@ -43,13 +43,12 @@ export interface ExchangeSettings {
   /** The longest wait for `headers()`, for a provider of credentials, and for the module. */
   handshakeMs: number;
   credentials: Credentials | undefined;
-  /** What `fetch` is told of redirects, where the user said so; else it is the core's business. */
-  redirect: "follow" | "error" | "manual" | undefined;
   log: Log;
 }
 
 /** What the core reads of a Response. */
-export type Head = Pick<Response, "status" | "headers"> & Partial<Pick<Response, "redirected" | "url">>;
+export type Head = Pick<Response, "status" | "headers"> & 
+  Partial<Pick<Response, "redirected" | "type" | "url">>;
 
 /**
  * The HTTP exchanges of one handle: each with an AbortController of its own, so that they can all be ended from here,
@@ -80,6 +79,19 @@ export class Exchanges {
     callHeaders: () => CallHeaders | undefined,
     call?: number,
   ): Promise<Head> {
+    return this.#start(exchange, call, (signal) => this.#send(url, init, callHeaders(), signal, call));
+  }
+
+  /** The same, of a request that carries nothing but what is in `init`. */
+  openBare(exchange: number, url: string, init: RequestInit): Promise<Head> {
+    return this.#start(exchange, undefined, (signal) => this.#fetch(url, { ...init, signal }));
+  }
+
+  #start(
+    exchange: number,
+    call: number | undefined,
+    send: (signal: AbortSignal) => Promise<Response>,
+  ): Promise<Head> {
     const entry: Exchange = { controller: new AbortController(), call };
     this.#open.set(exchange, entry);
     const { signal } = entry.controller;
@@ -91,7 +103,7 @@ export class Exchanges {
         };
         const stopListening = onAbort(signal, () => refuse(signal.reason));
         Promise.resolve()
-          .then(() => this.#send(url, init, callHeaders(), signal, call))
+          .then(() => send(signal))
           .then((response) => {
             const body = usableBody(response);
             if (signal.aborted) {
@@ -100,7 +112,7 @@ export class Exchanges {
             }
             if (call !== undefined) this.#hear(call, response);
             entry.pump = new BodyPump(body, this.#bodySink(exchange, call));
-            resolve(this.#head(response));
+            resolve(response);
           })
           .catch((thrown) => {
             this.#forget(exchange, entry);
@@ -165,16 +177,18 @@ export class Exchanges {
     signal: AbortSignal,
     call: number | undefined,
   ): Promise<Response> {
-    const { requestInit, redirect } = this.#settings;
     const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
       throw thrown instanceof Unsendable ? thrown : new Unsendable(textOf(thrown), thrown);
     });
     signal.throwIfAborted();
+    if (call !== undefined) this.#sink.sent(call);
+    return this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
+  }
+
+  async #fetch(url: string, init: RequestInit): Promise<Response> {
     // Read now, for it may be replaced at any time, and called bare: with a receiver it is an "Illegal invocation".
     const send = this.#settings.fetch ?? globalThis.fetch;
-    const ours = redirect === undefined ? init : { ...init, redirect };
-    if (call !== undefined) this.#sink.sent(call);
-    const response = await send(url, { ...requestInit, ...ours, headers, signal });
+    const response = await send(url, init);
     if (typeof response?.status !== "number" || typeof response.headers?.get !== "function") {
       throw new TypeError("the option fetch gave something that is no Response");
     }
@@ -284,17 +298,6 @@ export class Exchanges {
   #hear(call: number, response: Response): void {
     if (response.status >= 400) this.#keep(call, { refusal: headOf(response) });
     else this.#failures.delete(call);
-  }
-
-  /** A response as the core is to see it: where the user left redirects to `fetch`, none has happened. */
-  #head(response: Response): Head {
-    const { status, headers } = response;
-    const { redirect } = this.#settings;
-    if (redirect === "follow") return { status, headers };
-    if (redirect !== "manual" || !headers.has("location")) return response;
-    const withoutLocation = new Headers(headers);
-    withoutLocation.delete("location");
-    return { status, headers: withoutLocation };
   }
 
   #forget(exchange: number, entry: Exchange): void {

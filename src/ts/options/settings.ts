@@ -138,7 +138,6 @@ export function readSettings(
       options.requestInit ?? {},
       options.redirectPolicy === "follow",
     ),
-    redirect: redirects(options),
     log: new Log(object("logger", options.logger)),
   };
 }
@@ -255,6 +254,7 @@ function choices(options: ConnectOptions) {
     era: oneOf("era", options.era ?? "auto", ["auto", "legacy", "resumable"]),
     full: oneOf("diagnostics", options.diagnostics ?? "redacted", ["redacted", "full"]) === "full",
     terminate,
+    ...redirects(options),
     ...(listens(options) ? { listen: true } : {}),
     ...(protocolVersions === undefined ? {} : { protocolVersions: [...protocolVersions] }),
   };
@@ -266,10 +266,11 @@ function listens({ listen = "auto", onEvent, onRequest }: ConnectOptions): boole
   return wish === "auto" ? onEvent !== undefined || onRequest !== undefined : wish;
 }
 
-function redirects({ redirectPolicy, requestInit }: ConnectOptions): Settings["redirect"] {
+function redirects({ redirectPolicy, requestInit }: ConnectOptions): Pick<CoreConfig, "redirects"> {
+  const policy = oneOf("redirectPolicy", redirectPolicy ?? "same-origin", ["same-origin", "follow"]);
   const { redirect } = requestInit ?? {};
-  if (redirect === "error" || redirect === "manual") return redirect;
-  return redirectPolicy === "follow" ? "follow" : undefined;
+  if (redirect === "error" || redirect === "manual") return { redirects: "refuse" };
+  return policy === "follow" ? { redirects: "follow" } : {};
 }
 
 function usableReplay(given: Replay | undefined): Replay | undefined {

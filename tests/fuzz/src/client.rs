@@ -1,6 +1,6 @@
 //! The client: whatever comes in whatever order, it keeps its contract (see `watch.rs`) and ends empty.
 
-use landfall::proto::{CallSpec, ExchangeId, Input, IoFailure, Load, Method, Redirect, ResponseHead};
+use landfall::proto::{CallSpec, ExchangeId, Input, IoFailure, Load, Method, Redirect, ResponseHead, Target};
 
 use crate::script::{self, Clocks, Piece, Script, Setup, Step};
 use crate::watch::Watched;
@@ -229,7 +229,14 @@ fn head(status: u8, kind: u8, session: u8, wait: u8, redirect: u8) -> ResponseHe
         challenged: wait % 2 == 1,
         insufficient_scope: wait % 3 == 2,
         redirect: (redirect % 8 == 7)
-            .then(|| Redirect { url: "http://h/x?q".to_string(), same_origin: redirect >= 64 }),
+            .then(|| {
+                let target = Target { url: "http://h/x?q".to_string(), same_origin: redirect & 32 != 0 };
+                match redirect >> 6 {
+                    0 => Redirect::Hidden,
+                    1 => Redirect::Followed(target),
+                    _ => Redirect::To(target),
+                }
+            }),
     }
 }
 
