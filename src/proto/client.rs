@@ -33,9 +33,9 @@ use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
 use super::ledger::{members, notification, Entry, Kind, Ledger, Modern};
+use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
 use super::session::{Identity, Session, State};
-use super::sorted::SortedMap;
 use super::stats::Metrics;
 use super::time::{millis, Instant};
 use super::timer::{Clock, Owner, Timers};
@@ -159,44 +159,6 @@ pub struct Load {
     pub queued: usize,
 }
 
-/// What an exchange serves.
-#[derive(Clone, Debug)]
-enum Purpose {
-    /// A stream of this call.
-    Call(CallId, Slot),
-    /// The DELETE of a session.
-    Delete(Ending),
-}
-
-/// A session that is ended by a DELETE.
-#[derive(Clone, Debug)]
-struct Ending {
-    why: Why,
-    identity: Identity,
-    /// How many redirects led to the request under way.
-    redirects: u32,
-}
-
-/// Why a session is ended.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Why {
-    /// By `close`.
-    Close,
-    /// It was tried and is not needed.
-    GiveBack,
-}
-
-/// Which of the connections an exchange takes.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Slot {
-    /// One of the callers'.
-    Caller,
-    /// The one that is kept for control traffic.
-    Control,
-    /// None of these: it may stay open for as long as the server likes.
-    Endless,
-}
-
 /// The call number of the handshake.
 const CONNECT: CallId = CallId(0);
 
@@ -209,10 +171,7 @@ pub struct Client {
     session: Session,
     credentials: Credentials,
     ledger: Ledger,
-    exchanges: SortedMap<ExchangeId, Purpose>,
-    queue: VecDeque<CallId>,
-    /// Messages of our own that wait: few are under way at once, whatever a server provokes.
-    controls: VecDeque<CallId>,
+    dispatch: Dispatch,
     timers: Timers,
     server_requests: ServerRequests,
     outputs: VecDeque<Output>,
@@ -220,7 +179,6 @@ pub struct Client {
     messages: String,
     message_count: u32,
     next_call: u32,
-    next_exchange: u32,
     next_key: u32,
     stats: Metrics,
 }
@@ -230,24 +188,22 @@ impl Client {
     /// give the same outputs.
     pub fn new(config: Config, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
+        let dispatch = Dispatch::new(config.max_concurrent, config.max_queued, config.until_headers);
         Self {
             config,
+            dispatch,
             prefix: rng.word(8),
             salt: rng.next(),
             rng,
             session: Session::new(),
             credentials: Credentials::default(),
             ledger: Ledger::default(),
-            exchanges: SortedMap::new(),
-            queue: VecDeque::new(),
-            controls: VecDeque::new(),
             timers: Timers::default(),
             server_requests: ServerRequests::default(),
             outputs: VecDeque::new(),
             messages: String::new(),
             message_count: 0,
             next_call: 1,
-            next_exchange: 1,
             next_key: 1,
             stats: Metrics::default(),
         }
@@ -387,9 +343,9 @@ impl Client {
     pub fn load(&self) -> Load {
         Load {
             calls: self.ledger.len(),
-            exchanges: self.exchanges.len(),
+            exchanges: self.dispatch.open_count(),
             timers: self.timers.len(),
-            queued: self.queue.len(),
+            queued: self.dispatch.waiting_count(),
         }
     }
 

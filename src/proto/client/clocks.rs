@@ -17,7 +17,7 @@ const SLEEP: Duration = Duration::from_secs(30);
 impl Client {
     /// Runs at most one of `callMs` and `recoveryMs`, as the call's state asks.
     pub(super) fn set_clocks(&mut self, now: Instant, call: CallId) {
-        let waits_for_slot = self.is_ready() && self.queue.contains(&call);
+        let waits_for_slot = self.is_ready() && self.dispatch.waits(call);
         let Some(entry) = self.ledger.get(call).filter(|entry| entry.kind == Kind::Request) else { return };
         let running = if waits_for_slot || entry.questions > 0 { None } else { running_clock(entry) };
         let owner = Owner::Call(call);

@@ -95,7 +95,7 @@ impl Client {
         match reason {
             Reason::Unauthorized | Reason::Forbidden => Some(Hint::Auth),
             Reason::FirstByteTimeout | Reason::ConnectTimeout
-                if self.exchanges.len() + 1 >= BROWSERS_CONNECTIONS =>
+                if self.dispatch.open_count() + 1 >= BROWSERS_CONNECTIONS =>
             {
                 Some(Hint::Connections)
             }

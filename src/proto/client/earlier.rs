@@ -17,7 +17,7 @@ impl Client {
     /// `recoveryMs` is over, and the call's body is silent: where the call may be executed twice it is sent again, once,
     /// beside that body. Whether it was.
     pub(super) fn send_beside(&mut self, now: Instant, call: CallId) -> bool {
-        let free = self.free_slots();
+        let free = self.dispatch.free();
         let may = self.is_ready() && self.may_reissue(now, call) && self.floor(now, call).is_zero();
         let Some(entry) = self.ledger.get(call).filter(|entry| may && !entry.sent_beside) else {
             return false;
@@ -86,7 +86,7 @@ impl Client {
                 if let Item::Event { data, .. } = item {
                     self.hear_earlier(now, call, data);
                 }
-                match self.exchanges.contains_key(&exchange) {
+                match self.dispatch.is_open(exchange) {
                     true => ControlFlow::Continue(()),
                     false => ControlFlow::Break(()),
                 }

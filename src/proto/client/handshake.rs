@@ -1,10 +1,11 @@
 //! The session's beginning and end.
 
-use super::{Client, Ending, Output, Why, CONNECT};
+use super::{Client, Output, CONNECT};
 use crate::proto::error::{excerpt, Reason};
 use crate::proto::event::{Event, Failure, SessionState, Settlement};
 use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Kind};
+use crate::proto::machines::dispatch::{Ending, Why};
 use crate::proto::machines::redirect::Hop;
 use crate::proto::session::{Identity, Offer, State};
 use crate::proto::time::Instant;
@@ -186,8 +187,7 @@ impl Client {
         }
         self.session.state = State::Closed;
         self.timers.release(Owner::Session);
-        let open: Vec<_> = self.exchanges.keys().copied().collect();
-        for exchange in open {
+        for exchange in self.dispatch.open() {
             self.abort(exchange);
         }
         self.event(now, None, Event::State { state: SessionState::Closed });

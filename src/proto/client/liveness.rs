@@ -2,10 +2,11 @@
 
 use super::handshake::CLOSE_WAIT;
 use super::recover::FAILURES_TO_ASK;
-use super::{Client, Ending, Purpose, Why};
+use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Settlement};
 use crate::proto::ledger::{members, Entry, Kind};
+use crate::proto::machines::dispatch::{Ending, Why};
 use crate::proto::machines::liveness::{Pong, Proof, Trial, Verdict};
 use crate::proto::machines::redirect::Hop;
 use crate::proto::session::{Identity, State};
@@ -233,12 +234,10 @@ impl Client {
 
     /// A DELETE took too long.
     pub(super) fn on_delete_timeout(&mut self, now: Instant) {
-        let given_back = self
-            .exchanges
-            .iter()
-            .filter(|(_, purpose)| matches!(purpose, Purpose::Delete(ending) if ending.why == Why::GiveBack));
-        for exchange in given_back.map(|(exchange, _)| *exchange).collect::<Vec<_>>() {
-            self.abort(exchange);
+        for exchange in self.dispatch.open() {
+            if self.dispatch.ending(exchange).is_some_and(|ending| ending.why == Why::GiveBack) {
+                self.abort(exchange);
+            }
         }
         self.finish_close(now);
     }

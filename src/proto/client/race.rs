@@ -17,7 +17,7 @@ impl Client {
     /// No byte within `idleMs`. With a cursor, a resume is opened beside the silent body; without, the session is asked.
     pub(super) fn on_idle(&mut self, now: Instant, call: CallId) {
         let silent_ms = millis(self.patience(call));
-        let free = self.free_slots();
+        let free = self.dispatch.free();
         let Some(entry) = self.ledger.get(call) else { return };
         let is_request = entry.kind == Kind::Request;
         let Some(stream) = entry.stream.as_mut() else { return };
@@ -71,7 +71,7 @@ impl Client {
     fn race_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         let Some(stream) = self.stream(call).filter(|stream| stream.race.may_begin()) else { return };
         let Some(cursor) = stream.cursor().and_then(header_value) else { return };
-        if self.free_slots() == 0 {
+        if self.dispatch.free() == 0 {
             return self.give_up_silent(now, call);
         }
         self.stats.resumes.tried += 1;
@@ -144,7 +144,7 @@ impl Client {
         }
         self.on_standing(now, call, standing);
         if standing == Standing::WonAndOver {
-            self.exchanges.remove(&exchange);
+            self.dispatch.over(exchange);
             self.on_body_over(now, call, DropCause::End);
             self.send_queued(now);
         }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::messages::Handing;
-use super::{Client, Ending, Output, Purpose};
+use super::{Client, Output};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::gap::split;
@@ -23,24 +23,16 @@ const MOST_REFUSAL_BYTES: usize = 64 << 10;
 const MOST_RECENT: usize = 64;
 
 impl Client {
-    /// The call an exchange serves; `None` for one that is over (its input is late) or that serves no call.
-    fn served(&self, exchange: ExchangeId) -> Option<CallId> {
-        match self.exchanges.get(&exchange) {
-            Some(&Purpose::Call(call, _)) => Some(call),
-            _ => None,
-        }
-    }
-
     pub(super) fn on_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
         self.take_head(now, exchange, head);
         self.free_connection(now, exchange);
     }
 
     fn take_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
-        if let Some(Purpose::Delete(ending)) = self.exchanges.get(&exchange).cloned() {
+        if let Some(ending) = self.dispatch.ending(exchange).cloned() {
             return self.on_delete_head(now, exchange, ending, &head);
         }
-        let Some(call) = self.served(exchange) else { return };
+        let Some(call) = self.dispatch.owner_of(exchange) else { return };
         self.answered(now);
         if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Scout) {
             return self.on_scout_head(now, call, &head);
@@ -156,7 +148,7 @@ impl Client {
     }
 
     pub(super) fn on_body(&mut self, now: Instant, exchange: ExchangeId, bytes: &[u8]) {
-        let Some(call) = self.served(exchange) else { return };
+        let Some(call) = self.dispatch.owner_of(exchange) else { return };
         if self.is_hedge(call, exchange) {
             return self.on_hedge_body(now, call, bytes);
         }
@@ -193,12 +185,12 @@ impl Client {
         let Some(mut decoder) = self.events_of(call).and_then(|events| events.decoder.take()) else { return };
         let fed = decoder.feed(bytes, &mut |item| {
             self.on_item(now, call, item);
-            match self.exchanges.contains_key(&exchange) {
+            match self.dispatch.is_open(exchange) {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }
         });
-        if !self.exchanges.contains_key(&exchange) {
+        if !self.dispatch.is_open(exchange) {
             return; // The answer came, or the call ended otherwise.
         }
         if fed.is_err() {
@@ -371,12 +363,12 @@ impl Client {
     }
 
     pub(super) fn on_end(&mut self, now: Instant, exchange: ExchangeId) {
-        let Some(call) = self.served(exchange) else { return };
+        let Some(call) = self.dispatch.owner_of(exchange) else { return };
         if self.is_hedge(call, exchange) {
             return self.on_hedge_end(now, call, exchange);
         }
         if self.is_earlier(call, exchange) {
-            self.exchanges.remove(&exchange);
+            self.dispatch.over(exchange);
             self.on_earlier_over(now, call, DropCause::End);
             return self.send_queued(now);
         }
@@ -385,22 +377,21 @@ impl Client {
             let message = "the response ended before its head".to_string();
             return self.on_failed(now, exchange, IoFailure { message, code: String::new() });
         }
-        self.exchanges.remove(&exchange);
+        self.dispatch.over(exchange);
         self.on_body_over(now, call, DropCause::End);
         self.send_queued(now);
     }
 
     pub(super) fn on_failed(&mut self, now: Instant, exchange: ExchangeId, failure: IoFailure) {
-        if let Some(Purpose::Delete(Ending { why, .. })) = self.exchanges.get(&exchange) {
-            let why = *why;
-            self.exchanges.remove(&exchange);
+        if let Some(why) = self.dispatch.ending(exchange).map(|ending| ending.why) {
+            self.dispatch.over(exchange);
             return self.on_delete_over(now, why);
         }
-        let Some(call) = self.served(exchange) else { return };
+        let Some(call) = self.dispatch.owner_of(exchange) else { return };
         if self.is_hedge(call, exchange) {
             return self.on_hedge_unanswered(now, call, AttemptResult::NetworkError);
         }
-        self.exchanges.remove(&exchange);
+        self.dispatch.over(exchange);
         if self.is_earlier(call, exchange) {
             self.on_earlier_over(now, call, DropCause::Network);
             return self.send_queued(now);

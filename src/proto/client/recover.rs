@@ -359,7 +359,7 @@ impl Client {
         }
         match self.stream(call).map(|stream| &stream.phase) {
             None => {
-                self.queue.push_back(call);
+                self.dispatch.enqueue(call, self.turn(call));
                 self.send_queued(now);
                 self.set_clocks(now, call);
             }

@@ -1,9 +1,10 @@
 //! Redirects: what the judge of [`crate::proto::redirect`] says is done.
 
-use super::{Client, Ending, Purpose, Slot};
+use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::http::{HttpRequest, Manner, Method, Redirect, ResponseHead};
 use crate::proto::ledger::{Kind, Refusal};
+use crate::proto::machines::dispatch::{Ending, Purpose, Slot};
 use crate::proto::machines::redirect::{Hop, Verdict};
 use crate::proto::stream::{Phase, Resend, Stream};
 use crate::proto::time::Instant;

@@ -124,7 +124,7 @@ impl Client {
         self.stop_race(call);
         self.skip_failed(now, call);
         self.note_given_up(call);
-        self.queue.retain(|queued| *queued != call);
+        self.dispatch.leave(call);
         self.session.outage.unpark(call);
         self.session.endpoint.gone(call);
         self.server_requests.end_call(call);

@@ -106,8 +106,8 @@ impl Client {
     }
 
     fn requeue(&mut self, now: Instant, call: CallId) {
-        if !self.queue.contains(&call) {
-            self.queue.push_back(call);
+        if !self.dispatch.waits(call) {
+            self.dispatch.enqueue(call, self.turn(call));
         }
         self.set_clocks(now, call);
     }
@@ -135,7 +135,7 @@ impl Client {
     /// The new session is ready: it is told what the old one knew, and the application that it is another.
     pub(super) fn on_replaced(&mut self, now: Instant, capabilities_changed: bool) {
         self.stats.levels.l2.won += 1;
-        for call in self.queue.clone() {
+        for call in self.dispatch.waiting() {
             self.call_event(now, call, Event::SessionReplaced { capabilities_changed });
         }
         for members in self.session.restorable.requests() {

@@ -1,11 +1,12 @@
 //! Sending: the queue, the connections it is bounded by, and the requests themselves.
 
-use super::{Client, Ending, Output, Purpose, Slot};
+use super::{Client, Output};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{quote, Id};
 use crate::proto::ledger::{notification, request, Entry, Kind, Modern};
+use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
 use crate::proto::session::{Identity, State};
 use crate::proto::stream::{Phase, Stream};
@@ -13,12 +14,6 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
 
-/// Messages of our own under way at once.
-const MOST_CONTROLS: usize = 8;
-/// Where a seventh request that waits for headers would wait for another's: beside the callers' four.
-const MOST_CONTROLS_IN_WORKERD: usize = 2;
-/// And of those that wait.
-const MOST_WAITING_CONTROLS: usize = 1_000;
 /// The reason text of a cancellation: fixed, since the real one may be private.
 const CANCEL_TEXT: &str = "the client no longer waits for this request";
 
@@ -44,18 +39,18 @@ impl Client {
             }
             State::New | State::Initializing | State::Confirming | State::Ready | State::Lost => {}
         }
-        self.queue.push_back(call);
+        self.dispatch.enqueue(call, self.turn(call));
         self.send_queued(now);
         // Whoever is not sent at once waits in the queue, and the queue is bounded.
-        if self.queue.back() != Some(&call) {
-            return;
+        match self.dispatch.place(call) {
+            Place::Gone => {}
+            Place::Waits => self.call_event(now, call, Event::Queued),
+            Place::TooMany => {
+                let text = format!("more than {} calls wait (limits.maxQueued)", self.config.max_queued);
+                self.dispatch.leave(call);
+                self.fail(now, call, Reason::QueueFull, &text);
+            }
         }
-        if self.queue.len() > self.config.max_queued {
-            let text = format!("more than {} calls wait (limits.maxQueued)", self.config.max_queued);
-            self.queue.pop_back();
-            return self.fail(now, call, Reason::QueueFull, &text);
-        }
-        self.call_event(now, call, Event::Queued);
     }
 
     /// Sends what waits, in order, as far as connections are free. Notifications need none of the callers'.
@@ -63,50 +58,43 @@ impl Client {
         if !self.is_ready() {
             return;
         }
-        while self.may_post_control() {
-            let Some(control) = self.controls.pop_front() else { break };
+        while let Some(control) = self.dispatch.next_control() {
             self.post(now, control);
         }
-        let mut free = self.free_slots();
-        for call in std::mem::take(&mut self.queue) {
-            let Some(entry) = self.ledger.get(call) else { continue };
-            if matches!(entry.kind, Kind::Notification | Kind::Terminate) || entry.is_endless() {
-                self.post(now, call);
-            } else if free == 0 || (self.session.liveness.is_suspect() && !entry.was_sent()) {
-                self.queue.push_back(call);
-            } else {
-                free -= 1;
-                match entry.stream {
-                    Some(_) => self.resume(now, call),
-                    None => self.post(now, call),
-                }
+        while let Some(call) = self.dispatch.next(self.session.liveness.is_suspect()) {
+            match self.stream(call) {
+                Some(_) => self.resume(now, call),
+                None => self.post(now, call),
             }
         }
         self.ask_for_queued(now);
     }
 
+    /// What a call that is to be sent waits for.
+    pub(super) fn turn(&self, call: CallId) -> Turn {
+        match self.ledger.peek(call) {
+            Some(entry)
+                if matches!(entry.kind, Kind::Notification | Kind::Terminate) || entry.is_endless() =>
+            {
+                Turn::Aside
+            }
+            Some(entry) if !entry.was_sent() => Turn::First,
+            _ => Turn::Again,
+        }
+    }
+
     /// A call ended in a timeout before: this one waits until the session was asked, so that it does not hang too.
     fn ask_for_queued(&mut self, now: Instant) {
-        if self.session.liveness.is_suspect() && !self.queue.is_empty() && !self.is_undecided() {
+        if self.session.liveness.is_suspect() && self.dispatch.waiting_count() > 0 && !self.is_undecided() {
             self.ask_session(now);
         }
     }
 
-    /// Connections that calls may still take: one of all is kept for control traffic.
-    pub(super) fn free_slots(&self) -> usize {
-        let taken = self.exchanges.values().filter(|p| matches!(p, Purpose::Call(_, Slot::Caller))).count();
-        (self.config.max_concurrent - 1).saturating_sub(taken)
-    }
-
     /// Headers came, for which alone the exchange may have held its connection: another call may go.
     pub(super) fn free_connection(&mut self, now: Instant, exchange: ExchangeId) {
-        if !self.config.until_headers {
-            return;
+        if self.dispatch.headers_came(exchange) {
+            self.send_queued(now);
         }
-        if let Some(Purpose::Call(_, slot)) = self.exchanges.get_mut(&exchange) {
-            *slot = Slot::Endless;
-        }
-        self.send_queued(now);
     }
 
     /// POSTs a message of the ledger.
@@ -195,10 +183,10 @@ impl Client {
     }
 
     pub(super) fn resume_at(&mut self, now: Instant, call: CallId, hop: Hop) {
-        if self.slot(call) == Slot::Caller && self.free_slots() == 0 {
+        if self.slot(call) == Slot::Caller && self.dispatch.free() == 0 {
             if let Some(stream) = self.stream(call) {
                 stream.phase = Phase::Queued;
-                self.queue.push_front(call);
+                self.dispatch.enqueue_first(call);
             }
             return self.set_clocks(now, call);
         }
@@ -308,16 +296,14 @@ impl Client {
     }
 
     pub(super) fn launch(&mut self, purpose: Purpose, request: HttpRequest) -> ExchangeId {
-        let exchange = ExchangeId(self.next_exchange);
-        self.next_exchange += 1;
-        self.exchanges.insert(exchange, purpose);
+        let exchange = self.dispatch.launch(purpose);
         self.outputs.push_back(Output::Transmit(exchange, request));
         exchange
     }
 
     /// Ends an exchange by our own wish. Whether its request never left: it was still to be polled.
     pub(super) fn abort(&mut self, exchange: ExchangeId) -> bool {
-        if self.exchanges.remove(&exchange).is_none() {
+        if !self.dispatch.over(exchange) {
             return false;
         }
         let is_it = |output: &Output| matches!(output, Output::Transmit(id, _) if *id == exchange);
@@ -352,23 +338,12 @@ impl Client {
         self.post_control(now, control);
     }
 
-    fn may_post_control(&self) -> bool {
-        let most = if self.config.until_headers { MOST_CONTROLS_IN_WORKERD } else { MOST_CONTROLS };
-        self.controls_under_way() < most
-    }
-
-    fn controls_under_way(&self) -> usize {
-        self.exchanges.values().filter(|purpose| matches!(purpose, Purpose::Call(_, Slot::Control))).count()
-    }
-
     /// POSTs it, or lets it wait; what a flood brings beyond that is dropped.
     fn post_control(&mut self, now: Instant, control: CallId) {
-        if self.may_post_control() {
-            self.post(now, control);
-        } else if self.controls.len() < MOST_WAITING_CONTROLS {
-            self.controls.push_back(control);
-        } else {
-            self.ledger.close(control);
+        match self.dispatch.control(control) {
+            Control::Go => self.post(now, control),
+            Control::Wait => {}
+            Control::Drop => _ = self.ledger.close(control),
         }
     }
 

@@ -146,8 +146,7 @@ impl Client {
         if let Some(next) = self.session.outage.gone(call) {
             self.timers.set(Owner::Call(next), Clock::Wait, now);
         }
-        self.queue.retain(|queued| *queued != call);
-        self.controls.retain(|control| *control != call);
+        self.dispatch.gone(call);
         self.server_requests.end_call(call);
         self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
         self.session.endpoint.gone(call);
