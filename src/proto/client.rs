@@ -32,7 +32,8 @@ use super::error::{ConfigError, Outcome};
 use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
-use super::ledger::{members, notification, Entry, Kind, Ledger, Modern};
+use super::ledger::{members, notification, Entry, Kind, Ledger};
+use super::machines::dialect::{Dialect, Modern};
 use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
 use super::session::{Identity, Session, State};
@@ -84,6 +85,8 @@ pub enum Output {
     /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
     /// `initialize`.
     Ready {
+        /// The era of the server.
+        era: &'static str,
         /// The negotiated version.
         protocol_version: String,
         /// `Mcp-Session-Id`, where the server gave one.
@@ -225,9 +228,9 @@ impl Client {
         entry.wire_ids = spec.id.as_deref().and_then(Id::read).into_iter().collect();
         entry.timeouts = options.derive(spec.timed)?;
         if let Some(version) = spec.version {
-            self.session.modern = Some((version.clone(), spec.meta.clone()));
-            entry.diagnostics.era = "modern";
-            entry.modern = Some(Modern { version, name: spec.name });
+            entry.dialect = Dialect::Modern(Modern { version, meta: spec.meta, name: spec.name });
+            entry.diagnostics.era = entry.dialect.era();
+            self.session.dialect = entry.dialect.clone();
         }
         if entry.is_endless() {
             entry.timeouts = entry.timeouts.endless();
@@ -366,7 +369,7 @@ impl Client {
             content,
             wire_ids: Vec::new(),
             token: None,
-            modern: None,
+            dialect: Dialect::default(),
             cancel_reason: None,
             credentials: 0,
             step_ups: 0,
@@ -403,7 +406,11 @@ impl Client {
             sent_beside: false,
             questions: 0,
             identity: kind.begins_session().then(Identity::default),
-            diagnostics: Diagnostics { started_at: now.as_millis(), era: "legacy", ..Diagnostics::default() },
+            diagnostics: Diagnostics {
+                started_at: now.as_millis(),
+                era: Dialect::default().era(),
+                ..Diagnostics::default()
+            },
         }
     }
 

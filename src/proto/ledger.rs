@@ -7,6 +7,7 @@ use super::deadline::Budget;
 use super::error::{Outcome, Reason};
 use super::event::{Diagnostics, Level, ReissueCause};
 use super::jsonrpc::{quote, Id};
+use super::machines::dialect::Dialect;
 use super::session::Identity;
 use super::sorted::SortedMap;
 use super::stream::{Earlier, Stream};
@@ -62,13 +63,6 @@ impl Kind {
     }
 }
 
-/// What the headers of a modern request repeat of its body (MCP 2026-07-28, *Streamable HTTP*).
-pub(crate) struct Modern {
-    pub(crate) version: String,
-    /// `Mcp-Name`, as it goes into the header.
-    pub(crate) name: Option<String>,
-}
-
 /// A refusal, for a caller who wants to read it himself.
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -87,8 +81,8 @@ pub(crate) struct Entry {
     pub(crate) wire_ids: Vec<Id>,
     /// The progress token: the same on every re-issue.
     pub(crate) token: Option<Id>,
-    /// It is a request on its own: no session, no cursor, and its body is its life.
-    pub(crate) modern: Option<Modern>,
+    /// What it speaks.
+    pub(crate) dialect: Dialect,
     /// Why the caller cancelled it, in his words.
     pub(crate) cancel_reason: Option<String>,
     /// Which credentials its request was sent with.
@@ -168,7 +162,7 @@ impl Entry {
 
     /// Whether it is no call but a stream that stays open (MCP 2026-07-28, *Subscriptions*).
     pub(crate) fn is_endless(&self) -> bool {
-        self.kind == Kind::Listen || (self.modern.is_some() && self.method == "subscriptions/listen")
+        self.kind == Kind::Listen || self.dialect.is_endless(&self.method)
     }
 
     /// What is known of its execution.

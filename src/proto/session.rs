@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::jsonrpc::field;
+use super::machines::dialect::Dialect;
 use super::machines::liveness::Liveness;
 use super::machines::outage::Outage;
 use super::machines::redirect::Endpoint;
@@ -90,8 +91,8 @@ pub(crate) struct Session {
     pub(crate) greeting: String,
     /// `initialize` of a Client, as it was accepted.
     pub(crate) hello: Option<Hello>,
-    /// The version and the `_meta` of a Client's latest modern message.
-    pub(crate) modern: Option<(String, String)>,
+    /// What a Client's latest modern message spoke, where one did.
+    pub(crate) dialect: Dialect,
     /// The GET stream for what belongs to no call.
     pub(crate) listen: Option<CallId>,
     /// A 400 or 401 that only *looks* like a lost session is believed once.
@@ -133,7 +134,7 @@ impl Session {
             hints: Hints::default(),
             greeting: String::new(),
             hello: None,
-            modern: None,
+            dialect: Dialect::default(),
             listen: None,
             believed_marker: false,
         }

@@ -84,9 +84,9 @@ impl<'a> Batch<'a> {
                 Out::Request { call: call.map(number), at: millis(at), message }
             }
             Output::RequestCancelled(id) => Out::RequestCancelled { id },
-            Output::Ready { protocol_version, session_id, message } => {
+            Output::Ready { era, protocol_version, session_id, message } => {
                 let greeting = client.text(message).to_string();
-                Out::Ready { era: "legacy", protocol_version, session_id, message, greeting }
+                Out::Ready { era, protocol_version, session_id, message, greeting }
             }
             Output::Read(exchange, on) => Out::Read { exchange: exchange.0, on },
             Output::Abort(exchange) => Out::Abort { exchange: exchange.0 },

@@ -4,7 +4,8 @@ use super::{Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, Level, SessionState, Settlement};
 use crate::proto::jsonrpc::{field, string};
-use crate::proto::ledger::{members, Entry, Kind, Modern};
+use crate::proto::ledger::{members, Entry, Kind};
+use crate::proto::machines::dialect::{Dialect, Question};
 use crate::proto::session::{Hello, State};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -56,7 +57,12 @@ impl Client {
                     self.event(now, None, Event::State { state: SessionState::Ready });
                 }
                 let session_id = self.session.id.clone();
-                let ready = Output::Ready { protocol_version: version, session_id, message: *message };
+                let ready = Output::Ready {
+                    era: entry.dialect.era(),
+                    protocol_version: version,
+                    session_id,
+                    message: *message,
+                };
                 self.outputs.push_back(ready);
             }
             Settlement::Accepted if entry.kind == Kind::Terminate => self.session.id = None,
@@ -72,16 +78,14 @@ impl Client {
         }
     }
 
-    /// What asks whether the server lives: of a modern one, what it is.
+    /// What asks whether the server lives, in the words of a Client's messages.
     pub(super) fn probe_entry(&self, now: Instant) -> Entry {
-        let modern = self.session.modern.as_ref().filter(|_| self.session.hello.is_none());
-        let Some((version, meta)) = modern else {
-            return self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
+        let dialect = match self.session.hello {
+            Some(_) => &Dialect::Legacy,
+            None => &self.session.dialect,
         };
-        const DISCOVER: &str = "server/discover";
-        let mut entry = self.entry(now, Kind::Probe, DISCOVER, members(DISCOVER, "", meta, None));
-        entry.modern = Some(Modern { version: version.clone(), name: None });
-        entry
+        let Question { rpc, meta, dialect } = dialect.probe_with();
+        Entry { dialect, ..self.entry(now, Kind::Probe, rpc, members(rpc, "", meta, None)) }
     }
 
     /// `MCP-Protocol-Version` of later messages, as the Client negotiated it.

@@ -5,6 +5,7 @@ use crate::proto::error::{excerpt, Reason};
 use crate::proto::event::{Event, Failure, SessionState, Settlement};
 use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Kind};
+use crate::proto::machines::dialect::Dialect;
 use crate::proto::machines::dispatch::{Ending, Why};
 use crate::proto::machines::redirect::Hop;
 use crate::proto::session::{Identity, Offer, State};
@@ -109,7 +110,12 @@ impl Client {
         let message = self.keep(&greeting);
         let protocol_version = self.session.version.clone().unwrap_or_default();
         let session_id = self.session.id.clone();
-        self.outputs.push_back(Output::Ready { protocol_version, session_id, message });
+        self.outputs.push_back(Output::Ready {
+            era: Dialect::Legacy.era(),
+            protocol_version,
+            session_id,
+            message,
+        });
         self.event(now, None, Event::State { state: SessionState::Ready });
         if self.session.generation > 0 {
             self.on_replaced(now, changed);

@@ -210,8 +210,8 @@ impl Client {
 
     fn on_item(&mut self, now: Instant, call: CallId, item: Item<'_>) {
         let Some(entry) = self.ledger.get(call) else { return };
-        // Whatever ids it has: a modern stream, and one of a session that is dead, can't be resumed.
-        let has_cursor = entry.modern.is_none() && !entry.stranded;
+        // Whatever ids it has: a stream of a session that is dead can't be resumed.
+        let has_cursor = entry.dialect.can_resume() && !entry.stranded;
         let Some(stream) = entry.stream.as_mut() else { return };
         match item {
             Item::Id(_) | Item::LongId if !has_cursor => {}

@@ -8,6 +8,7 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{Redirect, ResponseHead};
 use crate::proto::ledger::{Entry, Kind};
+use crate::proto::machines::dialect::CancelBy;
 use crate::proto::machines::outage::MayGo;
 use crate::proto::stream::{Body, Brought, Events, Phase, Resend};
 use crate::proto::time::{millis, Instant};
@@ -466,8 +467,8 @@ impl Client {
                 | Reason::Gap
                 | Reason::MessageTooLarge
         );
-        // The end of its body is what a modern server is told by.
-        let is_known = (!entry.adopts || entry.cancel_reason.is_some()) && entry.modern.is_none();
-        entry.kind == Kind::Request && is_known && entry.outcome() == Outcome::Unknown && gave_up
+        let is_known = !entry.adopts || entry.cancel_reason.is_some();
+        let by_notice = entry.dialect.cancel_by() == CancelBy::Notice;
+        entry.kind == Kind::Request && is_known && by_notice && entry.outcome() == Outcome::Unknown && gave_up
     }
 }

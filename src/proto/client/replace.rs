@@ -40,7 +40,7 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         match entry.kind {
             Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout => {}
-            Kind::Request if entry.modern.is_some() => {}
+            Kind::Request if !entry.dialect.has_session() => {}
             Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
             Kind::Request if replace && may_reissue && !entry.carried_over => {
                 entry.carried_over = true;

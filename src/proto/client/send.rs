@@ -5,10 +5,11 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{quote, Id};
-use crate::proto::ledger::{notification, request, Entry, Kind, Modern};
+use crate::proto::ledger::{notification, request, Entry, Kind};
+use crate::proto::machines::dialect::{Asking, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
-use crate::proto::session::{Identity, State};
+use crate::proto::session::State;
 use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -235,15 +236,11 @@ impl Client {
         let slot = self.slot(call);
         let url = self.address(hop.url);
         let entry = self.ledger.peek(call);
-        let modern =
-            entry.and_then(|entry| entry.modern.as_ref().map(|modern| modern_headers(entry, modern)));
-        let identity = match modern {
-            Some(_) => Some(Identity::default()),
-            None => entry.and_then(|entry| entry.identity.clone()),
-        };
-        let mut headers = Self::headers(method, identity.unwrap_or_else(|| self.session.identity()));
-        headers.extend(modern.into_iter().flatten());
-        headers.extend(cursor.map(|cursor| ("last-event-id", cursor)));
+        let session =
+            entry.and_then(|entry| entry.identity.clone()).unwrap_or_else(|| self.session.identity());
+        let headers = entry.map_or_else(Vec::new, |entry| {
+            entry.dialect.headers(Asking { method, rpc: &entry.method, session, cursor })
+        });
         let credentials = self.credentials.generation;
         if let Some(entry) = self.ledger.get(call) {
             entry.headers = headers.iter().map(|(name, _)| *name).collect();
@@ -268,31 +265,21 @@ impl Client {
 
     /// Sends the DELETE of a session.
     pub(super) fn delete(&mut self, ending: Ending, hop: Hop) {
+        let session = ending.identity.clone();
         let request = HttpRequest {
             call: None,
             url: self.address(hop.url),
             method: Method::Delete,
-            headers: Self::headers(Method::Delete, ending.identity.clone()),
+            headers: Dialect::Legacy.headers(Asking {
+                method: Method::Delete,
+                rpc: "",
+                session,
+                cursor: None,
+            }),
             body: None,
             manner: self.manner(),
         };
         self.launch(Purpose::Delete(Ending { redirects: hop.redirects, ..ending }), request);
-    }
-
-    /// The headers that are ours on a request of this method, in this session.
-    pub(super) fn headers(method: Method, session: Identity) -> Vec<(&'static str, String)> {
-        let accept = match method {
-            Method::Get => Some("text/event-stream"),
-            Method::Post => Some("application/json, text/event-stream"),
-            Method::Delete => None,
-        };
-        let mut headers: Vec<_> = accept.map(|accept| ("accept", accept.to_string())).into_iter().collect();
-        if method == Method::Post {
-            headers.push(("content-type", "application/json".to_string()));
-        }
-        headers.extend(session.id.map(|id| ("mcp-session-id", id)));
-        headers.extend(session.version.map(|version| ("mcp-protocol-version", version)));
-        headers
     }
 
     pub(super) fn launch(&mut self, purpose: Purpose, request: HttpRequest) -> ExchangeId {
@@ -380,12 +367,4 @@ impl Client {
     pub(super) fn stream(&mut self, call: CallId) -> Option<&mut Stream> {
         self.ledger.get(call)?.stream.as_mut()
     }
-}
-
-/// What the headers of a modern request repeat of its body (MCP 2026-07-28, *Streamable HTTP*).
-fn modern_headers(entry: &Entry, modern: &Modern) -> Vec<(&'static str, String)> {
-    let mut headers =
-        vec![("mcp-protocol-version", modern.version.clone()), ("mcp-method", entry.method.clone())];
-    headers.extend(modern.name.clone().map(|name| ("mcp-name", name)));
-    headers
 }

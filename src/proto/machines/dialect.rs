@@ -1,0 +1,319 @@
+//! Dialect: which protocol a message speaks (design section 1), and what follows from that: the headers of its requests,
+//! whether its streams can be resumed, how the server learns that nobody waits any more, what asks whether the server
+//! lives, and what a refusal says.
+
+use crate::proto::error::Reason;
+use crate::proto::http::Method;
+use crate::proto::session::Identity;
+
+/// The protocol of one message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// 2025-03-26 to 2025-11-25: a session, and streams that can be resumed.
+    #[default]
+    Legacy,
+    /// 2026-07-28: requests on their own, whose bodies are their lives.
+    Modern(Modern),
+}
+
+/// What the headers of a modern request repeat of its body (MCP 2026-07-28, *Streamable HTTP*).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Modern {
+    /// The version that its `_meta` names.
+    pub(crate) version: String,
+    /// JSON text of its `_meta`.
+    pub(crate) meta: String,
+    /// `Mcp-Name`, as it goes into the header.
+    pub(crate) name: Option<String>,
+}
+
+/// One request, as far as its headers go.
+pub(crate) struct Asking<'a> {
+    pub(crate) method: Method,
+    /// The JSON-RPC method of its body.
+    pub(crate) rpc: &'a str,
+    pub(crate) session: Identity,
+    /// Where it resumes, as a header can carry it.
+    pub(crate) cursor: Option<String>,
+}
+
+/// How a server learns that nobody waits for a request any more.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CancelBy {
+    /// `notifications/cancelled`.
+    Notice,
+    /// The end of its body.
+    Body,
+}
+
+/// The request that asks whether the server lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question<'a> {
+    pub(crate) rpc: &'static str,
+    pub(crate) meta: &'a str,
+    pub(crate) dialect: Dialect,
+}
+
+/// A status that is no success, with what its body said.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Refused {
+    pub(crate) status: u16,
+    /// It names a challenge for credentials.
+    pub(crate) challenged: bool,
+    /// The request was of the session in use, which has an id.
+    pub(crate) in_session: bool,
+    /// It says that the session is unknown.
+    pub(crate) marked: bool,
+    /// Such a word was believed before.
+    pub(crate) believed: bool,
+    /// Whose error it is.
+    pub(crate) error: Whose,
+    /// Whether an error may be the answer of the request, and not a stranger's on the way.
+    pub(crate) may_answer: bool,
+}
+
+/// Which request a JSON-RPC error belongs to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// This one, by its id.
+    Ours,
+    /// It can only mean this one: no id, or the id as another type.
+    Likely,
+    /// Another's, or there is none.
+    Nobodys,
+}
+
+/// What a refusal means.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// The server does not know the session.
+    SessionLost,
+    /// The same, going by a word that is believed once.
+    SessionLostByWord,
+    /// Its error is the answer.
+    Answer,
+    /// It may be another time.
+    Later(Reason),
+    /// It is final.
+    Final(Reason),
+}
+
+impl Dialect {
+    /// As the diagnostics name it.
+    pub(crate) fn era(&self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern(_) => "modern",
+        }
+    }
+
+    /// The headers of ours on a request.
+    pub(crate) fn headers(&self, asking: Asking<'_>) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::with_capacity(6);
+        match asking.method {
+            Method::Get => headers.push(("accept", "text/event-stream".to_string())),
+            Method::Post => {
+                headers.push(("accept", "application/json, text/event-stream".to_string()));
+                headers.push(("content-type", "application/json".to_string()));
+            }
+            Method::Delete => {}
+        }
+        match self {
+            Self::Legacy => {
+                headers.extend(asking.session.id.map(|id| ("mcp-session-id", id)));
+                headers.extend(asking.session.version.map(|version| ("mcp-protocol-version", version)));
+            }
+            Self::Modern(Modern { version, name, .. }) => {
+                headers.push(("mcp-protocol-version", version.clone()));
+                headers.push(("mcp-method", asking.rpc.to_string()));
+                headers.extend(name.clone().map(|name| ("mcp-name", name)));
+            }
+        }
+        headers.extend(asking.cursor.map(|cursor| ("last-event-id", cursor)));
+        headers
+    }
+
+    /// Whether its messages live and die with a session.
+    pub(crate) fn has_session(&self) -> bool {
+        *self == Self::Legacy
+    }
+
+    /// Whether an event id is a place in its stream.
+    pub(crate) fn can_resume(&self) -> bool {
+        *self == Self::Legacy
+    }
+
+    /// Whether the request is no call but a stream that stays open (MCP 2026-07-28, *Subscriptions*).
+    pub(crate) fn is_endless(&self, rpc: &str) -> bool {
+        matches!(self, Self::Modern(_)) && rpc == "subscriptions/listen"
+    }
+
+    pub(crate) fn cancel_by(&self) -> CancelBy {
+        match self {
+            Self::Legacy => CancelBy::Notice,
+            Self::Modern(_) => CancelBy::Body,
+        }
+    }
+
+    /// What asks whether the server lives: of a modern one, what it is.
+    pub(crate) fn probe_with(&self) -> Question<'_> {
+        match self {
+            Self::Legacy => Question { rpc: "ping", meta: "", dialect: Self::Legacy },
+            Self::Modern(modern) => Question {
+                rpc: "server/discover",
+                meta: &modern.meta,
+                dialect: Self::Modern(Modern { name: None, ..modern.clone() }),
+            },
+        }
+    }
+
+    /// What a refusal of a POST means.
+    pub(crate) fn judge(&self, refused: Refused) -> Meaning {
+        let Refused { status, in_session, marked, .. } = refused;
+        if in_session && self.has_session() {
+            match status {
+                404 | 410 if marked || refused.error != Whose::Ours => return Meaning::SessionLost,
+                400 if marked && !refused.believed => return Meaning::SessionLostByWord,
+                401 if marked && !refused.believed && !refused.challenged => {
+                    return Meaning::SessionLostByWord
+                }
+                _ => {}
+            }
+        }
+        match status {
+            401 => Meaning::Final(Reason::Unauthorized),
+            403 => Meaning::Final(Reason::Forbidden),
+            _ if refused.may_answer && refused.error != Whose::Nobodys => Meaning::Answer,
+            300..=399 => Meaning::Final(Reason::Redirected),
+            408 | 425 | 429 | 502 | 503 | 504 => Meaning::Later(Reason::HttpError),
+            _ => Meaning::Final(Reason::HttpError),
+        }
+    }
+}
+
+/// Whether a status says that the request was refused before it was executed.
+pub(crate) fn is_unread(status: u16) -> bool {
+    matches!(status, 401 | 403 | 405 | 406 | 410 | 415 | 429)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn modern() -> Dialect {
+        Dialect::Modern(Modern {
+            version: "2026-07-28".to_string(),
+            meta: "{\"v\":1}".to_string(),
+            name: Some("t".to_string()),
+        })
+    }
+
+    fn headers(dialect: &Dialect, method: Method, cursor: Option<&str>) -> String {
+        let session = Identity { id: Some("s1".to_string()), version: Some("2025-11-25".to_string()) };
+        let asking = Asking { method, rpc: "tools/call", session, cursor: cursor.map(String::from) };
+        let lines = dialect.headers(asking).into_iter().map(|(name, value)| format!("{name}: {value}"));
+        lines.collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn a_legacy_request_names_its_session_and_a_modern_one_what_is_in_its_body() {
+        let posts = "accept: application/json, text/event-stream; content-type: application/json; ";
+        let session = "mcp-session-id: s1; mcp-protocol-version: 2025-11-25";
+        let legacy = Dialect::Legacy;
+        assert_eq!(headers(&legacy, Method::Post, None), format!("{posts}{session}"));
+        let get = format!("accept: text/event-stream; {session}; last-event-id: e1");
+        assert_eq!(headers(&legacy, Method::Get, Some("e1")), get);
+        assert_eq!(headers(&legacy, Method::Delete, None), session);
+        let body = "mcp-protocol-version: 2026-07-28; mcp-method: tools/call; mcp-name: t";
+        assert_eq!(headers(&modern(), Method::Post, None), format!("{posts}{body}"));
+    }
+
+    #[test]
+    fn what_each_can_do() {
+        for (dialect, era, session, cancel) in
+            [(Dialect::Legacy, "legacy", true, CancelBy::Notice), (modern(), "modern", false, CancelBy::Body)]
+        {
+            assert_eq!((dialect.era(), dialect.cancel_by()), (era, cancel));
+            assert_eq!((dialect.has_session(), dialect.can_resume()), (session, session));
+            assert_eq!(dialect.is_endless("subscriptions/listen"), !session);
+            assert!(!dialect.is_endless("tools/call"));
+        }
+    }
+
+    #[test]
+    fn a_server_is_asked_in_its_own_words() {
+        let legacy = Question { rpc: "ping", meta: "", dialect: Dialect::Legacy };
+        assert_eq!(Dialect::Legacy.probe_with(), legacy);
+        let asked = modern();
+        let question = asked.probe_with();
+        assert_eq!((question.rpc, question.meta), ("server/discover", "{\"v\":1}"));
+        assert!(!headers(&question.dialect, Method::Post, None).contains("mcp-name"));
+    }
+
+    fn refused(status: u16) -> Refused {
+        Refused {
+            status,
+            challenged: false,
+            in_session: true,
+            marked: false,
+            believed: false,
+            error: Whose::Nobodys,
+            may_answer: true,
+        }
+    }
+
+    #[test]
+    fn a_session_is_lost_by_its_status_or_once_by_a_word() {
+        use Meaning::{SessionLost, SessionLostByWord};
+        let marked = |status| Refused { marked: true, ..refused(status) };
+        let ours = |status| Refused { error: Whose::Ours, ..refused(status) };
+        let believed = |status| Refused { believed: true, ..marked(status) };
+        let rows = [
+            (refused(404), Some(SessionLost)),
+            (refused(410), Some(SessionLost)),
+            (ours(404), None),
+            (Refused { marked: true, ..ours(404) }, Some(SessionLost)),
+            (Refused { error: Whose::Likely, ..refused(404) }, Some(SessionLost)),
+            (refused(400), None),
+            (marked(400), Some(SessionLostByWord)),
+            (believed(400), None),
+            (marked(401), Some(SessionLostByWord)),
+            (Refused { challenged: true, ..marked(401) }, None),
+            (believed(401), None),
+            (marked(500), None),
+            (Refused { in_session: false, ..refused(404) }, None),
+        ];
+        for (refused, lost) in rows {
+            let meaning = Dialect::Legacy.judge(refused);
+            let is_lost = matches!(meaning, SessionLost | SessionLostByWord);
+            assert_eq!(is_lost.then_some(meaning), lost, "{refused:?}");
+            assert!(!matches!(modern().judge(refused), SessionLost | SessionLostByWord), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn any_other_refusal_is_an_answer_or_ends_the_request_or_may_be_tried_later() {
+        use Meaning::{Answer, Final, Later};
+        let with = |status, error, may_answer| Refused { error, may_answer, ..refused(status) };
+        let rows = [
+            (refused(401), Final(Reason::Unauthorized)),
+            (with(403, Whose::Ours, true), Final(Reason::Forbidden)),
+            (with(500, Whose::Ours, true), Answer),
+            (with(400, Whose::Likely, true), Answer),
+            (with(503, Whose::Ours, false), Later(Reason::HttpError)),
+            (refused(302), Final(Reason::Redirected)),
+            (refused(408), Later(Reason::HttpError)),
+            (refused(429), Later(Reason::HttpError)),
+            (refused(500), Final(Reason::HttpError)),
+            (refused(405), Final(Reason::HttpError)),
+        ];
+        for (refused, meaning) in rows {
+            assert_eq!(Dialect::Legacy.judge(refused), meaning, "{refused:?}");
+        }
+        for (status, unread) in
+            [(401, true), (405, true), (415, true), (404, false), (500, false), (503, false)]
+        {
+            assert_eq!(is_unread(status), unread, "{status}");
+        }
+    }
+}
