@@ -47,7 +47,7 @@ export interface ExchangeSettings {
 }
 
 /** What the core reads of a Response. */
-export type Head = Pick<Response, "status" | "headers"> & 
+export type Head = Pick<Response, "status" | "headers"> &
   Partial<Pick<Response, "redirected" | "type" | "url">>;
 
 /**
