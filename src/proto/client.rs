@@ -27,16 +27,16 @@ use serde::Serialize;
 
 use super::backoff::Rng;
 use super::config::{Config, OnGap, TimeoutOptions};
-use super::deadline::Budget;
-use super::error::{ConfigError, Outcome};
-use super::event::{Diagnostics, Event, GapKind, MessageRef, Settlement};
+use super::error::ConfigError;
+use super::event::{Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
-use super::ledger::{members, notification, Entry, Kind, Ledger};
+use super::ledger::{members, notification, Call, Kind, Ledger};
+use super::machines::call::Request;
 use super::machines::dialect::{Dialect, Modern};
 use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
-use super::session::{Identity, Session, State};
+use super::session::{Session, State};
 use super::stats::Metrics;
 use super::time::{millis, Instant};
 use super::timer::{Clock, Owner, Timers};
@@ -220,32 +220,37 @@ impl Client {
     pub fn call(&mut self, now: Instant, spec: CallSpec) -> Result<CallId, ConfigError> {
         self.begin();
         let call = CallId(self.next_call);
-        let options = spec.timeouts.over(&self.config.timeout_options);
-        let token = spec.progress.then(|| Id::String(self.request_id(call)));
-        let text = members(&spec.method, &spec.params, &spec.meta, token.as_ref());
-        let mut entry = self.entry(now, self.kind_of(&spec.method), &spec.method, text);
-        entry.token = spec.token.as_deref().and_then(Id::read).or(token);
-        entry.wire_ids = spec.id.as_deref().and_then(Id::read).into_iter().collect();
-        entry.timeouts = options.derive(spec.timed)?;
-        if let Some(version) = spec.version {
-            entry.dialect = Dialect::Modern(Modern { version, meta: spec.meta, name: spec.name });
-            entry.diagnostics.era = entry.dialect.era();
-            self.session.dialect = entry.dialect.clone();
+        let timeouts = spec.timeouts.over(&self.config.timeout_options).derive(spec.timed)?;
+        let progress = spec.progress.then(|| Id::String(self.request_id(call)));
+        let content = members(&spec.method, &spec.params, &spec.meta, progress.as_ref());
+        let dialect = spec.version.map_or(Dialect::Legacy, |version| {
+            Dialect::Modern(Modern { version, meta: spec.meta, name: spec.name })
+        });
+        if dialect != Dialect::Legacy {
+            self.session.dialect = dialect.clone();
         }
-        if entry.is_endless() {
-            entry.timeouts = entry.timeouts.endless();
-        }
-        entry.deadline = now + entry.timeouts.deadline;
-        entry.call_clock = Budget::new(entry.timeouts.call);
-        entry.recovery_clock = Budget::new(entry.timeouts.recovery);
-        entry.tool = spec.tool;
-        entry.idempotent = spec.idempotent;
-        entry.replay = spec.replay;
-        entry.on_gap = spec.on_gap.unwrap_or(self.config.on_gap);
-        entry.reports_handling = spec.reports_handling;
-        entry.wants_tokens = spec.wants_tokens;
-        entry.resume_from = spec.resumption_token;
-        self.stats.calls += u64::from(entry.kind == Kind::Request);
+        let is_endless = dialect.is_endless(&spec.method);
+        let mut entry = Call::new(
+            now,
+            Request {
+                kind: self.kind_of(&spec.method),
+                method: spec.method,
+                tool: spec.tool,
+                content,
+                token: spec.token.as_deref().and_then(Id::read).or(progress),
+                dialect,
+                idempotent: spec.idempotent,
+                replay: spec.replay,
+                on_gap: spec.on_gap.unwrap_or(self.config.on_gap),
+                reports_handling: spec.reports_handling,
+                wants_tokens: spec.wants_tokens,
+                answers: None,
+                timeouts: if is_endless { timeouts.endless() } else { timeouts },
+            },
+        );
+        entry.delivery.wire_ids = spec.id.as_deref().and_then(Id::read).into_iter().collect();
+        entry.lineage.resume_from = spec.resumption_token;
+        self.stats.calls += u64::from(entry.request.kind == Kind::Request);
         let call = self.open(entry);
         self.enqueue(now, call);
         Ok(call)
@@ -294,7 +299,7 @@ impl Client {
 
     /// `deadlineMs` of a call that has not ended, in milliseconds.
     pub fn deadline_ms(&self, call: CallId) -> Option<f64> {
-        self.ledger.peek(call).map(|entry| millis(entry.timeouts.deadline))
+        self.ledger.peek(call).map(|entry| millis(entry.request.timeouts.deadline))
     }
 
     /// Ends a call by the caller's wish: it settles at once, then the server is told. A no-op for a call that ended.
@@ -360,74 +365,25 @@ impl Client {
         }
     }
 
-    fn entry(&self, now: Instant, kind: Kind, method: &str, content: String) -> Entry {
-        let timeouts = self.config.timeouts.clone();
-        Entry {
-            kind,
-            method: method.to_string(),
-            tool: None,
-            content,
-            wire_ids: Vec::new(),
-            token: None,
-            dialect: Dialect::default(),
-            cancel_reason: None,
-            credentials: 0,
-            step_ups: 0,
-            refusal: None,
-            idempotent: false,
-            replay: None,
-            on_gap: self.config.on_gap,
-            reports_handling: false,
-            wants_tokens: false,
-            resume_from: None,
-            adopts: false,
-            woken: false,
-            posted_at: None,
-            barren: 0,
-            reissues: 0,
-            reissue_why: None,
-            carried_over: false,
-            planned: None,
-            cause: None,
-            stranded: false,
-            redirects: 0,
-            deadline: now + timeouts.deadline,
-            call_clock: Budget::new(timeouts.call),
-            recovery_clock: Budget::new(timeouts.recovery),
-            timeouts,
-            delivery: Outcome::NotSent,
-            answers: None,
-            headers: Vec::new(),
-            cors_suspected: false,
-            may_have_run: false,
-            orphans: Vec::new(),
-            stream: None,
-            earlier: None,
-            sent_beside: false,
-            questions: 0,
-            identity: kind.begins_session().then(Identity::default),
-            diagnostics: Diagnostics {
-                started_at: now.as_millis(),
-                era: Dialect::default().era(),
-                ..Diagnostics::default()
-            },
-        }
+    fn entry(&self, now: Instant, kind: Kind, method: &str, content: String) -> Call {
+        let request = Request::new(kind, method, content, self.config.timeouts.clone());
+        Call::new(now, Request { on_gap: self.config.on_gap, ..request })
     }
 
     /// Enters a message into the ledger under the next number, and starts its deadline.
-    fn open(&mut self, entry: Entry) -> CallId {
+    fn open(&mut self, entry: Call) -> CallId {
         let call = CallId(self.next_call);
         self.next_call += 1;
         self.open_as(call, entry);
         call
     }
 
-    fn open_as(&mut self, call: CallId, mut entry: Entry) {
-        if entry.wire_ids.is_empty() {
-            entry.wire_ids.push(Id::String(self.request_id(call)));
+    fn open_as(&mut self, call: CallId, mut entry: Call) {
+        if entry.delivery.wire_ids.is_empty() {
+            entry.delivery.wire_ids.push(Id::String(self.request_id(call)));
         }
-        if entry.kind.is_callers() {
-            self.timers.set(Owner::Call(call), Clock::Deadline, entry.deadline);
+        if entry.request.kind.is_callers() {
+            self.timers.set(Owner::Call(call), Clock::Deadline, entry.clocks.deadline);
         }
         self.ledger.open(call, entry);
     }
@@ -438,7 +394,7 @@ impl Client {
 
     /// An event of a call that the host knows; what happens to our own messages is nobody's business.
     fn call_event(&mut self, now: Instant, call: CallId, event: Event) {
-        if self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request) {
+        if self.ledger.get(call).is_some_and(|entry| entry.request.kind == Kind::Request) {
             self.event(now, Some(call), event);
         }
     }

@@ -40,15 +40,17 @@ impl Client {
         resend: Resend,
     ) -> bool {
         let Some(entry) = self.ledger.get(call).filter(|_| self.config.auth) else { return false };
-        let is_current = entry.credentials == self.credentials.generation;
+        let is_current = entry.delivery.attempt.credentials == self.credentials.generation;
         let challenge = match head.status {
             401 if is_current && self.credentials.unproven => return false,
             401 => Challenge::Unauthorized,
-            403 if head.insufficient_scope && entry.step_ups < self.config.max_step_ups => Challenge::StepUp,
+            403 if head.insufficient_scope && entry.delivery.step_ups < self.config.max_step_ups => {
+                Challenge::StepUp
+            }
             _ => return false,
         };
-        entry.step_ups += usize::from(challenge == Challenge::StepUp);
-        let stream = entry.stream.get_or_insert_with(|| Stream::new(ExchangeId(0)));
+        entry.delivery.step_ups += usize::from(challenge == Challenge::StepUp);
+        let stream = entry.lineage.stream.get_or_insert_with(|| Stream::new(ExchangeId(0)));
         stream.phase = Phase::Held(resend);
         self.stop_timers_of_stream(call);
         self.timers.stop(Owner::Call(call), Clock::Handshake);

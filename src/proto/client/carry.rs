@@ -4,7 +4,7 @@ use super::{Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, Level, SessionState, Settlement};
 use crate::proto::jsonrpc::{field, string};
-use crate::proto::ledger::{members, Entry, Kind};
+use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::dialect::{Dialect, Question};
 use crate::proto::session::{Hello, State};
 use crate::proto::time::Instant;
@@ -35,12 +35,14 @@ impl Client {
     }
 
     /// A message of the Client's settled: what it means for the session.
-    pub(super) fn heed(&mut self, now: Instant, entry: &Entry, settlement: &Settlement) {
+    pub(super) fn heed(&mut self, now: Instant, entry: &Call, settlement: &Settlement) {
         match settlement {
-            Settlement::Result { message, .. } if entry.kind == Kind::Handshake => {
+            Settlement::Result { message, .. } if entry.request.kind == Kind::Handshake => {
                 let text = self.text(*message).to_string();
                 let version = field(&text, &["result", "protocolVersion"]).and_then(string);
-                let Some(version) = version.filter(|_| entry.method == "initialize").map(String::from) else {
+                let Some(version) =
+                    version.filter(|_| entry.request.method == "initialize").map(String::from)
+                else {
                     return;
                 };
                 if let Some(old) = self.session.listen {
@@ -48,44 +50,48 @@ impl Client {
                 }
                 let capabilities = field(&text, &["result", "capabilities"]).unwrap_or_default().to_string();
                 self.session.forget();
-                self.session.id = entry.identity.as_ref().and_then(|identity| identity.id.clone());
+                self.session.id = entry.delivery.identity.as_ref().and_then(|identity| identity.id.clone());
                 self.session.version = Some(version.clone());
                 self.session.capabilities = capabilities;
-                self.session.hello = Some(Hello { members: entry.content.clone(), version: version.clone() });
+                self.session.hello =
+                    Some(Hello { members: entry.request.content.clone(), version: version.clone() });
                 if self.session.state != State::Ready {
                     self.session.state = State::Ready;
                     self.event(now, None, Event::State { state: SessionState::Ready });
                 }
                 let session_id = self.session.id.clone();
                 let ready = Output::Ready {
-                    era: entry.dialect.era(),
+                    era: entry.request.dialect.era(),
                     protocol_version: version,
                     session_id,
                     message: *message,
                 };
                 self.outputs.push_back(ready);
             }
-            Settlement::Accepted if entry.kind == Kind::Terminate => self.session.id = None,
+            Settlement::Accepted if entry.request.kind == Kind::Terminate => self.session.id = None,
             _ => {}
         }
     }
 
     /// The Client's handshake is done when the server took its last word.
-    pub(super) fn listen_if_confirmed(&mut self, now: Instant, entry: &Entry) {
-        let is_last = entry.kind == Kind::Notification && entry.method == "notifications/initialized";
+    pub(super) fn listen_if_confirmed(&mut self, now: Instant, entry: &Call) {
+        let is_last =
+            entry.request.kind == Kind::Notification && entry.request.method == "notifications/initialized";
         if is_last && self.config.carry.is_some() && self.is_ready() {
             self.listen(now);
         }
     }
 
     /// What asks whether the server lives, in the words of a Client's messages.
-    pub(super) fn probe_entry(&self, now: Instant) -> Entry {
+    pub(super) fn probe_entry(&self, now: Instant) -> Call {
         let dialect = match self.session.hello {
             Some(_) => &Dialect::Legacy,
             None => &self.session.dialect,
         };
         let Question { rpc, meta, dialect } = dialect.probe_with();
-        Entry { dialect, ..self.entry(now, Kind::Probe, rpc, members(rpc, "", meta, None)) }
+        let mut entry = self.entry(now, Kind::Probe, rpc, members(rpc, "", meta, None));
+        entry.request.dialect = dialect;
+        entry
     }
 
     /// `MCP-Protocol-Version` of later messages, as the Client negotiated it.
@@ -96,7 +102,7 @@ impl Client {
     /// [`Self::cancel`], with the reason that the server is told.
     pub fn cancel_because(&mut self, now: Instant, call: CallId, reason: &str) {
         if let Some(entry) = self.ledger.get(call) {
-            entry.cancel_reason = Some(reason.to_string());
+            entry.delivery.cancel_reason = Some(reason.to_string());
         }
         self.cancel(now, call);
     }

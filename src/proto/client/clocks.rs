@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::DropCause;
-use crate::proto::ledger::{Entry, Kind};
+use crate::proto::ledger::{Call, Kind};
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -18,11 +18,13 @@ impl Client {
     /// Runs at most one of `callMs` and `recoveryMs`, as the call's state asks.
     pub(super) fn set_clocks(&mut self, now: Instant, call: CallId) {
         let waits_for_slot = self.is_ready() && self.dispatch.waits(call);
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.kind == Kind::Request) else { return };
-        let running = if waits_for_slot || entry.questions > 0 { None } else { running_clock(entry) };
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.request.kind == Kind::Request) else {
+            return;
+        };
+        let running = if waits_for_slot || entry.lineage.questions > 0 { None } else { running_clock(entry) };
         let owner = Owner::Call(call);
         for (clock, budget) in
-            [(Clock::Call, &mut entry.call_clock), (Clock::Recovery, &mut entry.recovery_clock)]
+            [(Clock::Call, &mut entry.clocks.call), (Clock::Recovery, &mut entry.clocks.recovery)]
         {
             if running == Some(clock) {
                 budget.run(now);
@@ -56,7 +58,7 @@ impl Client {
             Clock::Handshake => {
                 self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within handshakeMs");
             }
-            Clock::Connect if self.ledger.peek(call).is_some_and(|entry| entry.kind.asks()) => {
+            Clock::Connect if self.ledger.peek(call).is_some_and(|entry| entry.request.kind.asks()) => {
                 self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within connectMs");
             }
             Clock::Connect => self.on_resume_timeout(now, call),
@@ -74,16 +76,17 @@ impl Client {
             return;
         }
         for call in self.ledger.calls() {
-            let Some(entry) = self.ledger.get(call).filter(|entry| entry.kind == Kind::Request) else {
+            let Some(entry) = self.ledger.get(call).filter(|entry| entry.request.kind == Kind::Request)
+            else {
                 continue;
             };
-            let grace = entry.timeouts.connect;
-            entry.call_clock.forgive(now, slept, grace);
-            entry.recovery_clock.forgive(now, slept, grace);
-            let overslept = entry.deadline <= now && !entry.woken;
+            let grace = entry.request.timeouts.connect;
+            entry.clocks.call.forgive(now, slept, grace);
+            entry.clocks.recovery.forgive(now, slept, grace);
+            let overslept = entry.clocks.deadline <= now && !entry.clocks.woken;
             if overslept {
-                entry.woken = true;
-                self.timers.set(Owner::Call(call), Clock::Deadline, now + entry.timeouts.connect);
+                entry.clocks.woken = true;
+                self.timers.set(Owner::Call(call), Clock::Deadline, now + entry.request.timeouts.connect);
             }
             self.set_clocks(now, call);
             if let Some(at) = self.timers.at(Owner::Call(call), Clock::FirstByte) {
@@ -100,13 +103,13 @@ impl Client {
         if self.send_beside(now, call) {
             return;
         }
-        if self.ledger.peek(call).is_some_and(Entry::is_endless) {
+        if self.ledger.peek(call).is_some_and(Call::is_endless) {
             let text = "the stream fell silent";
             return self.lost(now, call, Reason::IdleTimeout, DropCause::Idle.into(), text, None);
         }
         let Some(entry) = self.ledger.get(call) else { return };
-        let resumable = entry.stream.as_ref().is_some_and(|stream| stream.cursor().is_some());
-        match (entry.cause, resumable) {
+        let resumable = entry.lineage.stream.as_ref().is_some_and(|stream| stream.cursor().is_some());
+        match (entry.delivery.cause, resumable) {
             (Some(cause), _) => self.fail(now, call, cause, "it could not be sent again within recoveryMs"),
             (None, true) => {
                 let text = "no resume brought anything new within recoveryMs";
@@ -121,10 +124,10 @@ impl Client {
     /// The deadline passed: it is the reason only where nothing more telling was pending.
     fn on_deadline(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
-        let reason = match (entry.cause, running_clock(entry)) {
+        let reason = match (entry.delivery.cause, running_clock(entry)) {
             (Some(cause), _) => cause,
             (None, Some(Clock::Recovery))
-                if entry.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) =>
+                if entry.lineage.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) =>
             {
                 Reason::IdleTimeout
             }
@@ -140,23 +143,23 @@ impl Client {
 }
 
 /// Which of a call's two budgets its state asks for.
-fn running_clock(entry: &Entry) -> Option<Clock> {
+fn running_clock(entry: &Call) -> Option<Clock> {
     match clock_of_stream(entry) {
         // Sent again beside a silent body, a call waits for two requests.
-        Some(Clock::Recovery) if entry.earlier.is_some() => Some(Clock::Call),
+        Some(Clock::Recovery) if entry.lineage.earlier.is_some() => Some(Clock::Call),
         clock => clock,
     }
 }
 
-fn clock_of_stream(entry: &Entry) -> Option<Clock> {
-    let Some(stream) = entry.stream.as_ref() else {
+fn clock_of_stream(entry: &Call) -> Option<Clock> {
+    let Some(stream) = entry.lineage.stream.as_ref() else {
         return entry.was_sent().then_some(Clock::Recovery);
     };
     match stream.phase {
         Phase::Posting(_) | Phase::Elsewhere => Some(Clock::Call),
         Phase::Reading(..) if stream.paused => None,
         // Where its silence is not to be judged, a suspect body is as good as any other.
-        Phase::Reading(..) if !(stream.race.is_silent() && entry.timeouts.silence_counts) => {
+        Phase::Reading(..) if !(stream.race.is_silent() && entry.request.timeouts.silence_counts) => {
             Some(Clock::Call)
         }
         Phase::Queued => None,

@@ -16,7 +16,7 @@ impl Client {
     /// A request was answered: its headers passed.
     pub(super) fn headers_passed(&mut self, call: CallId) {
         if let Some(entry) = self.ledger.peek(call).filter(|_| self.config.cross_origin) {
-            self.session.allowed_headers.extend(entry.headers.iter().copied());
+            self.session.allowed_headers.extend(entry.delivery.attempt.headers.iter().copied());
         }
     }
 
@@ -26,14 +26,14 @@ impl Client {
         let Some(added) = self.added_headers(call) else { return false };
         // A preflight that failed sent nothing, but a rejection does not tell that it was one: a call goes again only as
         // any lost call does.
-        let is_call = self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Request);
+        let is_call = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
         if is_call && self.may_reissue(now, call) {
             return false;
         }
         let Some(entry) = self.ledger.get(call) else { return false };
-        if !is_call && !std::mem::replace(&mut entry.cors_suspected, true) {
+        if !is_call && !std::mem::replace(&mut entry.delivery.cors_suspected, true) {
             // No id goes out twice: it may not have been a preflight that failed.
-            if entry.kind.wants_response() {
+            if entry.request.kind.wants_response() {
                 let id = self.next_wire_id();
                 self.ledger.rename(call, id);
             }
@@ -54,7 +54,8 @@ impl Client {
             return None;
         }
         let is_new = |name: &&&str| !known.contains(**name) && !SAFELISTED.contains(*name);
-        let added: Vec<&str> = self.ledger.peek(call)?.headers.iter().filter(is_new).copied().collect();
+        let added: Vec<&str> =
+            self.ledger.peek(call)?.delivery.attempt.headers.iter().filter(is_new).copied().collect();
         (!added.is_empty()).then(|| added.join(", "))
     }
 
@@ -66,8 +67,8 @@ impl Client {
         for call in self.ledger.calls() {
             let Some(added) = self.added_headers(call) else { continue };
             let Some(entry) = self.ledger.get(call) else { continue };
-            let rejected = entry.kind == Kind::Request
-                && entry.stream.as_ref().is_some_and(|s| s.rejected >= 2 && !s.is_open());
+            let rejected = entry.request.kind == Kind::Request
+                && entry.lineage.stream.as_ref().is_some_and(|s| s.rejected >= 2 && !s.is_open());
             if !rejected {
                 continue;
             }

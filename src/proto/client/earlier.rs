@@ -19,13 +19,13 @@ impl Client {
     pub(super) fn send_beside(&mut self, now: Instant, call: CallId) -> bool {
         let free = self.dispatch.free();
         let may = self.is_ready() && self.may_reissue(now, call) && self.floor(now, call).is_zero();
-        let Some(entry) = self.ledger.get(call).filter(|entry| may && !entry.sent_beside) else {
+        let Some(entry) = self.ledger.get(call).filter(|entry| may && !entry.delivery.sent_beside) else {
             return false;
         };
-        if !entry.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) {
+        if !entry.lineage.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) {
             return false;
         }
-        entry.sent_beside = true;
+        entry.delivery.sent_beside = true;
         let stream = self.part(now, call, Reason::IdleTimeout, DropCause::Idle.into());
         let Some(Phase::Reading(exchange, body)) = stream.map(|stream| stream.phase) else { return false };
         // Where every connection is taken, the new request has that of the old one.
@@ -33,10 +33,10 @@ impl Client {
             self.abort(exchange);
         }
         let Some(entry) = self.ledger.get(call) else { return false };
-        entry.earlier = (free > 0).then_some(Earlier { exchange, body });
-        entry.planned = Some((Level::Reissue, Duration::ZERO));
-        entry.call_clock.rearm(now);
-        let attempt = u32::try_from(entry.reissues).unwrap_or(u32::MAX);
+        entry.lineage.earlier = (free > 0).then_some(Earlier { exchange, body });
+        entry.lineage.planned = Some((Level::Reissue, Duration::ZERO));
+        entry.clocks.call.rearm(now);
+        let attempt = u32::try_from(entry.delivery.reissues()).unwrap_or(u32::MAX);
         self.announce(now, call, Level::Reissue, attempt, Duration::ZERO);
         self.post(now, call);
         true
@@ -44,15 +44,17 @@ impl Client {
 
     /// Whether this exchange is the old body of a call that was sent again.
     pub(super) fn is_earlier(&self, call: CallId, exchange: ExchangeId) -> bool {
-        let earlier = self.ledger.peek(call).and_then(|entry| entry.earlier.as_ref());
+        let earlier = self.ledger.peek(call).and_then(|entry| entry.lineage.earlier.as_ref());
         earlier.is_some_and(|earlier| earlier.exchange == exchange)
     }
 
     /// The latest request is over without an answer. Where the old body may still bring one, that is waited for, and
     /// nothing is sent again meanwhile. Whether it is.
     pub(super) fn waits_for_earlier(&mut self, now: Instant, call: CallId, reason: Reason) -> bool {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.earlier.is_some()) else { return false };
-        entry.cause.get_or_insert(reason);
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.lineage.earlier.is_some()) else {
+            return false;
+        };
+        entry.delivery.cause.get_or_insert(reason);
         if let Some(exchange) = self.leave_stream(now, call).and_then(|stream| stream.exchange()) {
             self.abort(exchange);
         }
@@ -74,7 +76,7 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         entry.diagnostics.bytes += bytes.len() as u64;
         entry.diagnostics.last_byte_at = Some(now.as_millis());
-        let decoder = match entry.earlier.as_mut().map(|earlier| &mut earlier.body) {
+        let decoder = match entry.lineage.earlier.as_mut().map(|earlier| &mut earlier.body) {
             Some(Body::Json(text)) if text.len() + bytes.len() <= most => {
                 return text.extend_from_slice(bytes);
             }
@@ -95,7 +97,7 @@ impl Client {
         });
         match fed {
             Some(Ok(decoder)) => {
-                let earlier = self.ledger.get(call).and_then(|entry| entry.earlier.as_mut());
+                let earlier = self.ledger.get(call).and_then(|entry| entry.lineage.earlier.as_mut());
                 if let Some(Body::Events(events)) = earlier.map(|earlier| &mut earlier.body) {
                     events.decoder = Some(decoder);
                 }
@@ -117,13 +119,17 @@ impl Client {
 
     /// The old body is over. If nothing else is under way, so is the call.
     pub(super) fn on_earlier_over(&mut self, now: Instant, call: CallId, cause: DropCause) {
-        let Some(earlier) = self.ledger.get(call).and_then(|entry| entry.earlier.take()) else { return };
+        let Some(earlier) = self.ledger.get(call).and_then(|entry| entry.lineage.earlier.take()) else {
+            return;
+        };
         if let (Body::Json(text), DropCause::End) = (earlier.body, cause) {
             self.hear_earlier(now, call, &String::from_utf8_lossy(&text));
         }
         self.set_clocks(now, call);
-        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.stream.is_none()) else { return };
-        let reason = entry.cause.unwrap_or(Reason::StreamLost);
+        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.lineage.stream.is_none()) else {
+            return;
+        };
+        let reason = entry.delivery.cause.unwrap_or(Reason::StreamLost);
         self.fail(now, call, reason, "it was sent again after a silence, and neither request was answered");
     }
 }

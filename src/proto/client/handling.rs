@@ -6,7 +6,7 @@ use crate::proto::error::Reason;
 use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
 use crate::proto::gap::split;
 use crate::proto::jsonrpc::field;
-use crate::proto::ledger::{Entry, Kind};
+use crate::proto::ledger::{Call, Kind};
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -26,7 +26,7 @@ enum Sharing {
 impl Client {
     /// A key for an event that the host will report on.
     pub(super) fn hand_out(&mut self, call: CallId) -> Option<u32> {
-        let reports = |entry: &Entry| entry.kind == Kind::Request && entry.reports_handling;
+        let reports = |entry: &Call| entry.request.kind == Kind::Request && entry.request.reports_handling;
         self.ledger.peek(call).is_some_and(reports).then(|| {
             let key = self.next_key;
             self.next_key = self.next_key.wrapping_add(1);
@@ -73,19 +73,19 @@ impl Client {
 
     fn on_orphan_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
         let Some(entry) = self.ledger.get(call) else { return };
-        let Some(place) = entry.orphans.iter().position(|(held, _)| *held == key) else { return };
-        let (_, id) = entry.orphans.swap_remove(place);
+        let Some(place) = entry.lineage.orphans.iter().position(|(held, _)| *held == key) else { return };
+        let (_, id) = entry.lineage.orphans.swap_remove(place);
         if !ok {
             self.skip(now, call, id);
         }
     }
 
     fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
-        if moved && self.ledger.peek(call).is_some_and(|entry| entry.wants_tokens) {
+        if moved && self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens) {
             let token = self.stream(call).and_then(|stream| stream.cursor.committed()).map(str::to_string);
             self.outputs.extend(token.map(|token| Output::Token(call, token)));
         }
-        if self.ledger.peek(call).is_some_and(|entry| entry.reports_handling) {
+        if self.ledger.peek(call).is_some_and(|entry| entry.request.reports_handling) {
             self.pace(now, call);
         }
     }
@@ -153,9 +153,9 @@ impl Client {
         if self.session.shares(prefix, call) {
             return Sharing::Proved;
         }
-        let unknown = |entry: &Entry| {
-            entry.kind == Kind::Request
-                && entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix())
+        let unknown = |entry: &Call| {
+            entry.request.kind == Kind::Request
+                && entry.lineage.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix())
         };
         let calls = self.ledger.calls();
         let unseen =
@@ -201,16 +201,20 @@ impl Client {
     ) {
         let (before, after) = (before.map(|id| self.shown(id)), after.map(|id| self.shown(id)));
         // Without a stream nothing was received, so nothing can be missing.
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.stream.is_some()) else { return };
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.lineage.stream.is_some()) else {
+            return;
+        };
         entry.diagnostics.gaps += 1;
         self.stats.gaps += 1;
         self.call_event(now, call, Event::Gap { kind, certain, before, after });
     }
 
     fn act_on_gap(&mut self, now: Instant, call: CallId) {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.stream.is_some()) else { return };
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.lineage.stream.is_some()) else {
+            return;
+        };
         let text = "events are missing after a resume";
-        match entry.on_gap {
+        match entry.request.on_gap {
             OnGap::Continue => {}
             OnGap::Reissue => {
                 self.lost(now, call, Reason::Gap, ReissueCause::Gap(GapWord::Gap), text, None);

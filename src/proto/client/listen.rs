@@ -22,7 +22,7 @@ impl Client {
             return;
         }
         let mut entry = self.entry(now, Kind::Listen, "GET", String::new());
-        entry.stream = Some(Stream { phase: Phase::Waiting, ..Stream::new(ExchangeId(0)) });
+        entry.lineage.stream = Some(Stream { phase: Phase::Waiting, ..Stream::new(ExchangeId(0)) });
         let call = self.open(entry);
         self.session.listen = Some(call);
         self.open_listen(now, call);

@@ -5,7 +5,7 @@ use super::recover::FAILURES_TO_ASK;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Settlement};
-use crate::proto::ledger::{members, Entry, Kind};
+use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::dispatch::{Ending, Why};
 use crate::proto::machines::liveness::{Pong, Proof, Trial, Verdict};
 use crate::proto::machines::redirect::Hop;
@@ -57,11 +57,11 @@ impl Client {
     }
 
     fn may_be_busy(&self) -> bool {
-        let is_open = |entry: &Entry| {
-            let phase = entry.stream.as_ref().map(|stream| &stream.phase);
-            let is_open =
-                entry.earlier.is_some() || matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)));
-            entry.kind == Kind::Request && is_open
+        let is_open = |entry: &Call| {
+            let phase = entry.lineage.stream.as_ref().map(|stream| &stream.phase);
+            let is_open = entry.lineage.earlier.is_some()
+                || matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)));
+            entry.request.kind == Kind::Request && is_open
         };
         self.ledger.calls().into_iter().any(|call| self.ledger.peek(call).is_some_and(is_open))
     }
@@ -146,7 +146,7 @@ impl Client {
         match self.read_offer(text, identity.clone()) {
             Ok(offer) if self.session.liveness.wants_proof() => {
                 let mut entry = self.entry(now, Kind::Probe, "ping", members("ping", "", "", None));
-                entry.identity = Some(offer.identity.clone());
+                entry.delivery.identity = Some(offer.identity.clone());
                 let ping = self.open(entry);
                 self.session.liveness.proves(ping, offer);
                 self.post(now, ping);
@@ -161,7 +161,7 @@ impl Client {
     pub(super) fn on_trial_failed(&mut self, now: Instant, call: CallId) {
         self.session.liveness.take_trial();
         if let Some(entry) = self.release(now, call) {
-            self.give_back(now, entry.identity.unwrap_or_default());
+            self.give_back(now, entry.delivery.identity.unwrap_or_default());
         }
         self.on_no_verdict(now);
     }
@@ -194,7 +194,8 @@ impl Client {
             Some(Trial::Pinging(ping, offer)) => (Some(ping), Some(offer)),
             Some(Trial::Proven(offer)) => (None, Some(offer)),
         };
-        let identity = call.and_then(|call| self.release(now, call)).and_then(|entry| entry.identity);
+        let identity =
+            call.and_then(|call| self.release(now, call)).and_then(|entry| entry.delivery.identity);
         self.give_back(now, offer.map(|offer| offer.identity).or(identity).unwrap_or_default());
     }
 

@@ -87,7 +87,7 @@ impl Client {
             _ => None,
         };
         let message = self.keep(renamed.as_deref().unwrap_or(text));
-        let is_callers = self.ledger.get(call).is_some_and(|entry| entry.kind == Kind::Request);
+        let is_callers = self.ledger.get(call).is_some_and(|entry| entry.request.kind == Kind::Request);
         self.event(now, is_callers.then_some(call), Event::Message { message, key, seam });
     }
 
@@ -109,7 +109,7 @@ impl Client {
                 format!("a response under the id {} answers no request of ours", excerpt(&id.text()));
             return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
         };
-        if exact.is_none() && !self.ledger.peek(owner).is_some_and(|entry| entry.adopts) {
+        if exact.is_none() && !self.ledger.peek(owner).is_some_and(|entry| entry.lineage.adopts) {
             let message = "a response whose id is not the request's was taken as its answer".to_string();
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
@@ -122,8 +122,8 @@ impl Client {
     /// The request that a response on this call's stream answers.
     pub(super) fn answered_by(&self, call: CallId, id: &Id, is_error: bool) -> Option<CallId> {
         self.ledger.by_wire_id(id).or_else(|| {
-            let entry = self.ledger.peek(call).filter(|entry| entry.kind.wants_response())?;
-            let is_ours = entry.adopts || id.twin(entry.wire_id()) || (*id == Id::Null && is_error);
+            let entry = self.ledger.peek(call).filter(|entry| entry.request.kind.wants_response())?;
+            let is_ours = entry.lineage.adopts || id.twin(entry.wire_id()) || (*id == Id::Null && is_error);
             is_ours.then_some(call)
         })
     }
@@ -131,12 +131,12 @@ impl Client {
     /// An answer may say something of the tools, or of what a new session must be told.
     fn learn(&mut self, now: Instant, call: CallId, text: &str) {
         let Some(entry) = self.ledger.peek(call) else { return };
-        if field(text, &["error"]).is_some() || entry.kind != Kind::Request {
+        if field(text, &["error"]).is_some() || entry.request.kind != Kind::Request {
             return;
         }
-        match entry.method.as_str() {
+        match entry.request.method.as_str() {
             "tools/list" => self.session.hints.learn(now, text),
-            method => self.session.restorable.learn(method, &entry.content),
+            method => self.session.restorable.learn(method, &entry.request.content),
         }
     }
 
@@ -160,7 +160,7 @@ impl Client {
         self.outputs.push_back(Output::Request(Some(call), now, message));
         self.call_event(now, call, Event::InputRequired { method });
         if let Some(entry) = self.ledger.get(call) {
-            entry.questions += 1;
+            entry.lineage.questions += 1;
             self.set_clocks(now, call);
         }
     }
@@ -178,7 +178,7 @@ impl Client {
 
     fn request_over(&mut self, now: Instant, call: CallId) {
         if let Some(entry) = self.ledger.get(call) {
-            entry.questions = entry.questions.saturating_sub(1);
+            entry.lineage.questions = entry.lineage.questions.saturating_sub(1);
             self.set_clocks(now, call);
         }
     }

@@ -19,8 +19,8 @@ impl Client {
         let silent_ms = millis(self.patience(call));
         let free = self.dispatch.free();
         let Some(entry) = self.ledger.get(call) else { return };
-        let is_request = entry.kind == Kind::Request;
-        let Some(stream) = entry.stream.as_mut() else { return };
+        let is_request = entry.request.kind == Kind::Request;
+        let Some(stream) = entry.lineage.stream.as_mut() else { return };
         let Phase::Reading(exchange, body) = &stream.phase else { return };
         let exchange = *exchange;
         let resumable = matches!(body, Body::Events(_)) && stream.cursor().is_some();
@@ -44,8 +44,8 @@ impl Client {
     /// `idleMs` of a stream: doubled each time the session answered for it.
     pub(super) fn patience(&mut self, call: CallId) -> Duration {
         let Some(entry) = self.ledger.get(call) else { return Duration::ZERO };
-        let idle = entry.timeouts.idle;
-        entry.stream.as_ref().map_or(idle, |stream| stream.race.patience(idle))
+        let idle = entry.request.timeouts.idle;
+        entry.lineage.stream.as_ref().map_or(idle, |stream| stream.race.patience(idle))
     }
 
     /// Bytes came on the body that was suspect: it lives, and whoever raced it gives up.
@@ -57,8 +57,8 @@ impl Client {
         self.timers.stop(Owner::Call(call), Clock::Wait);
         self.session.outage.unpark(call);
         if let Some(entry) = self.ledger.get(call) {
-            entry.planned = None;
-            entry.stream.as_mut().map(|stream| stream.race.ends());
+            entry.lineage.planned = None;
+            entry.lineage.stream.as_mut().map(|stream| stream.race.ends());
         }
         self.set_clocks(now, call);
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::messages::Handing;
 use super::{Client, Output};
-use crate::proto::error::{excerpt, Outcome, Reason};
+use crate::proto::error::{excerpt, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::gap::split;
 use crate::proto::http::{IoFailure, Redirect, ResponseHead};
@@ -34,7 +34,7 @@ impl Client {
         }
         let Some(call) = self.dispatch.owner_of(exchange) else { return };
         self.answered(now);
-        if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Scout) {
+        if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Scout) {
             return self.on_scout_head(now, call, &head);
         }
         self.session.liveness.http_answered();
@@ -47,14 +47,14 @@ impl Client {
         }
         self.timers.stop(Owner::Call(call), Clock::FirstByte);
         let Some(entry) = self.ledger.get(call) else { return };
-        if entry.kind != Kind::Probe {
+        if entry.request.kind != Kind::Probe {
             self.timers.stop(Owner::Call(call), Clock::Connect); // A probe has `connectMs` for its whole answer.
         }
-        if let Some(posted_at) = entry.posted_at.take() {
+        if let Some(posted_at) = entry.clocks.posted_at.take() {
             self.stats.histograms.first_byte_ms.record(millis(now.since(posted_at)));
         }
         entry.diagnostics.last_status = Some(head.status);
-        match entry.stream.as_ref().map(|stream| &stream.phase) {
+        match entry.lineage.stream.as_ref().map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => self.on_post_head(now, call, exchange, head),
             Some(Phase::Resuming(_)) => self.on_resume_head(now, call, exchange, &head),
             _ => {}
@@ -66,33 +66,35 @@ impl Client {
             return;
         }
         let Some(entry) = self.ledger.get(call) else { return };
-        if entry.kind == Kind::Terminate && matches!(head.status, 404 | 405 | 410) {
+        if entry.request.kind == Kind::Terminate && matches!(head.status, 404 | 405 | 410) {
             self.abort(exchange); // There is no session any more, or none that can be ended.
             return self.settle(now, call, Settlement::Accepted);
         }
-        if entry.stranded && !head.is_success() {
+        if entry.delivery.stranded && !head.is_success() {
             return self.on_stranded_refused(now, call, exchange, &head);
         }
         if !head.is_success() {
             return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
         }
-        entry.cause = None;
+        entry.delivery.cause = None;
         // Not so a ping: its head may be all that comes.
-        if entry.identity.is_none() && entry.kind != Kind::Probe {
+        if entry.delivery.identity.is_none() && entry.request.kind != Kind::Probe {
             self.session.liveness.accepted();
         }
-        if !entry.kind.wants_response() {
+        if !entry.request.kind.wants_response() {
             self.abort(exchange);
             return self.settle(now, call, Settlement::Accepted);
         }
-        if entry.kind == Kind::Initialize || (entry.kind == Kind::Handshake && entry.method == "initialize") {
+        if entry.request.kind == Kind::Initialize
+            || (entry.request.kind == Kind::Handshake && entry.request.method == "initialize")
+        {
             if head.session_id.as_deref().is_some_and(|id| !Session::is_legal_id(id)) {
                 let text = "the server's session id is empty, too long or not visible ASCII";
                 return self.fail(now, call, Reason::MalformedResponse, text);
             }
-            entry.identity = Some(Identity { id: head.session_id.clone(), version: None });
+            entry.delivery.identity = Some(Identity { id: head.session_id.clone(), version: None });
         }
-        let body = if head.status == 202 && entry.kind == Kind::Request && self.is_listening() {
+        let body = if head.status == 202 && entry.request.kind == Kind::Request && self.is_listening() {
             self.abort(exchange);
             if let Some(stream) = self.stream(call) {
                 stream.phase = Phase::Elsewhere;
@@ -140,7 +142,7 @@ impl Client {
     }
 
     pub(super) fn rearm_idle(&mut self, now: Instant, call: CallId) {
-        if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Listen) {
+        if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Listen) {
             return; // It may have nothing to say for days.
         }
         let at = now + self.patience(call);
@@ -211,8 +213,8 @@ impl Client {
     fn on_item(&mut self, now: Instant, call: CallId, item: Item<'_>) {
         let Some(entry) = self.ledger.get(call) else { return };
         // Whatever ids it has: a stream of a session that is dead can't be resumed.
-        let has_cursor = entry.dialect.can_resume() && !entry.stranded;
-        let Some(stream) = entry.stream.as_mut() else { return };
+        let has_cursor = entry.request.dialect.can_resume() && !entry.delivery.stranded;
+        let Some(stream) = entry.lineage.stream.as_mut() else { return };
         match item {
             Item::Id(_) | Item::LongId if !has_cursor => {}
             Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
@@ -326,7 +328,7 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         entry.diagnostics.duplicates += 1;
         self.stats.duplicates += 1;
-        if entry.stream.as_mut().is_some_and(|stream| stream.gaps.is_disordered(place)) {
+        if entry.lineage.stream.as_mut().is_some_and(|stream| stream.gaps.is_disordered(place)) {
             self.on_gap(now, call, GapKind::Order, false, None, None);
         }
     }
@@ -335,13 +337,14 @@ impl Client {
     /// (On a resumed stream only what bears an id is known to be new.)
     fn note_fresh(&mut self, now: Instant, call: CallId, has_id: bool) {
         let Some(entry) = self.ledger.get(call) else { return };
-        let resumed = entry.stream.as_mut().and_then(|s| s.events()).is_some_and(|events| events.resumed);
+        let resumed =
+            entry.lineage.stream.as_mut().and_then(|s| s.events()).is_some_and(|events| events.resumed);
         if resumed && !has_id {
             return;
         }
-        entry.recovery_clock.rearm(now);
-        entry.barren = 0;
-        if let Some(stream) = entry.stream.as_mut() {
+        entry.clocks.recovery.rearm(now);
+        entry.lineage.barren = 0;
+        if let Some(stream) = entry.lineage.stream.as_mut() {
             stream.progressed();
             if let Some(lost_at) = stream.lost_at.take() {
                 self.stats.histograms.recover_ms.record(millis(now.since(lost_at)));
@@ -357,7 +360,7 @@ impl Client {
     pub(super) fn rearm_call(&mut self, now: Instant, call: CallId) {
         if let Some(entry) = self.ledger.get(call) {
             entry.diagnostics.last_progress_at = Some(now.as_millis());
-            entry.call_clock.rearm(now);
+            entry.clocks.call.rearm(now);
             self.set_clocks(now, call);
         }
     }
@@ -403,13 +406,13 @@ impl Client {
                 }
                 let Some(entry) = self.ledger.get(call) else { return };
                 if failure.code == "LANDFALL_LATE" {
-                    entry.delivery = Outcome::NotSent;
+                    entry.delivery.never_left();
                     let text = self.network_text(&failure);
                     self.fail(now, call, Reason::ConnectTimeout, &text);
                     return self.send_queued(now);
                 }
                 if failure.proves_not_sent() {
-                    entry.delivery = Outcome::NotSent;
+                    entry.delivery.never_left();
                 }
                 let text = self.network_text(&failure);
                 self.lost(now, call, Reason::NetworkError, DropCause::Network.into(), &text, None);

@@ -7,7 +7,7 @@ use super::Client;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{Redirect, ResponseHead};
-use crate::proto::ledger::{Entry, Kind};
+use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dialect::CancelBy;
 use crate::proto::machines::outage::MayGo;
 use crate::proto::stream::{Body, Brought, Events, Phase, Resend};
@@ -42,7 +42,7 @@ impl Client {
         let (broken, cursor) = (stream.broken, stream.cursor().map(str::to_string));
         // A probe is not worth a resume, some pages may not resume, and some users do not want it.
         let may_resume = !self.session.no_resume && self.config.max_retries != Some(0);
-        let is_probe = self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Probe);
+        let is_probe = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Probe);
         let cursor = cursor.filter(|_| !is_probe && may_resume);
         if broken > 1 || (broken == 1 && cursor.is_none()) {
             hedge.inspect(|hedge| _ = self.abort(hedge.exchange));
@@ -78,7 +78,7 @@ impl Client {
     /// The server closed the stream itself and will go on (SEP-1699): no failure, no outage.
     fn wait_politely(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
-        let Some(stream) = entry.stream.as_mut() else { return };
+        let Some(stream) = entry.lineage.stream.as_mut() else { return };
         let (retry, barren) = (stream.retry, stream.barren);
         // A shorter hint orders no wait: what follows is our own.
         stream.resting = retry.is_some_and(|retry| retry >= SPACING);
@@ -160,7 +160,8 @@ impl Client {
     ) {
         let cursor = self.shown_cursor(call);
         let Some(entry) = self.ledger.get(call) else { return };
-        let give_up = entry.recovery_clock.expires().map_or(entry.deadline, |at| at.min(entry.deadline));
+        let give_up =
+            entry.clocks.recovery.expires().map_or(entry.clocks.deadline, |at| at.min(entry.clocks.deadline));
         let event = Event::Reconnecting {
             level,
             attempt,
@@ -181,7 +182,7 @@ impl Client {
     pub(super) fn own_wait(&mut self, call: CallId, attempt: u32) -> Duration {
         let wait = self.config.backoff.own(attempt, &mut self.rng);
         let is_waiting =
-            |entry: &Entry| matches!(entry.stream.as_ref().map(|s| &s.phase), Some(Phase::Waiting));
+            |entry: &Call| matches!(entry.lineage.stream.as_ref().map(|s| &s.phase), Some(Phase::Waiting));
         let calls = self.ledger.calls();
         let others =
             calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(is_waiting));
@@ -197,7 +198,7 @@ impl Client {
         self.session.outage.unpark(call);
         self.arm_wait(now, call, level, wait);
         if let Some(entry) = self.ledger.get(call) {
-            entry.planned = Some((level, wait));
+            entry.lineage.planned = Some((level, wait));
         }
     }
 
@@ -205,7 +206,7 @@ impl Client {
     pub(super) fn note_attempt(&mut self, now: Instant, call: CallId) {
         let cursor = self.shown_cursor(call);
         let Some(entry) = self.ledger.get(call) else { return };
-        let Some((level, wait)) = entry.planned.take() else { return };
+        let Some((level, wait)) = entry.lineage.planned.take() else { return };
         let attempts = &mut entry.diagnostics.attempts;
         if attempts.len() == MOST_ATTEMPTS {
             attempts.remove(0);
@@ -224,8 +225,8 @@ impl Client {
     /// Whether a wait that the server asked for passes the clock that bounds it. It may not be shortened.
     pub(super) fn passes_budget(&mut self, now: Instant, call: CallId, wait: Duration) -> bool {
         let Some(entry) = self.ledger.get(call) else { return false };
-        let recovery_over = entry.recovery_clock.expires().is_some_and(|at| now + wait >= at);
-        recovery_over || now + wait >= entry.deadline
+        let recovery_over = entry.clocks.recovery.expires().is_some_and(|at| now + wait >= at);
+        recovery_over || now + wait >= entry.clocks.deadline
     }
 
     pub(super) fn fail_over_budget(&mut self, now: Instant, call: CallId, wait: Duration) {
@@ -248,13 +249,13 @@ impl Client {
             return self.on_listen_head(now, call, exchange, head);
         }
         if head.is_success() && head.is_event_stream() {
-            if self.ledger.peek(call).is_some_and(|entry| entry.identity.is_none()) {
+            if self.ledger.peek(call).is_some_and(|entry| entry.delivery.identity.is_none()) {
                 self.session.liveness.accepted();
             }
             if let Some(stream) = self.stream(call) {
                 stream.gaps.resumed();
             }
-            if self.ledger.peek(call).is_some_and(|entry| entry.adopts) {
+            if self.ledger.peek(call).is_some_and(|entry| entry.lineage.adopts) {
                 self.call_event(now, call, Event::Open { status: head.status });
             }
             let events = Events::new(now, self.decoder(), true);
@@ -336,7 +337,7 @@ impl Client {
     /// Whether the call may make its attempt. One that waits longer than our own backoff ever does, at its server's
     /// word, speaks for nobody.
     fn may_attempt(&mut self, now: Instant, call: CallId) -> bool {
-        if self.ledger.peek(call).is_none_or(Entry::is_endless) {
+        if self.ledger.peek(call).is_none_or(Call::is_endless) {
             return true;
         }
         let soon = now + self.config.backoff.max;
@@ -355,7 +356,7 @@ impl Client {
         if !self.may_attempt(now, call) {
             return;
         }
-        if self.ledger.peek(call).is_some_and(|entry| entry.answers.is_some()) {
+        if self.ledger.peek(call).is_some_and(|entry| entry.request.answers.is_some()) {
             return self.post(now, call);
         }
         match self.stream(call).map(|stream| &stream.phase) {
@@ -375,7 +376,7 @@ impl Client {
         if self.stream(call).is_some_and(|stream| stream.race.exchange().is_some()) {
             return self.on_hedge_unanswered(now, call, AttemptResult::Timeout);
         }
-        if self.ledger.peek(call).is_some_and(|entry| entry.stranded) {
+        if self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded) {
             return self.fail(now, call, Reason::SessionLost, LOST);
         }
         let Some(&Phase::Resuming(exchange)) = self.stream(call).map(|stream| &stream.phase) else { return };
@@ -452,7 +453,7 @@ impl Client {
     /// where it answered or refused, where the session is gone, and where its POST met the network's error, as the word
     /// of it would. By what id it knows a stream that another client began is not known; a Client's own word goes out all
     /// the same.
-    pub(super) fn should_tell(entry: &Entry, reason: Reason) -> bool {
+    pub(super) fn should_tell(entry: &Call, reason: Reason) -> bool {
         let gave_up = matches!(
             reason,
             Reason::Cancelled
@@ -467,8 +468,12 @@ impl Client {
                 | Reason::Gap
                 | Reason::MessageTooLarge
         );
-        let is_known = !entry.adopts || entry.cancel_reason.is_some();
-        let by_notice = entry.dialect.cancel_by() == CancelBy::Notice;
-        entry.kind == Kind::Request && is_known && by_notice && entry.outcome() == Outcome::Unknown && gave_up
+        let is_known = !entry.lineage.adopts || entry.delivery.cancel_reason.is_some();
+        let by_notice = entry.request.dialect.cancel_by() == CancelBy::Notice;
+        entry.request.kind == Kind::Request
+            && is_known
+            && by_notice
+            && entry.outcome() == Outcome::Unknown
+            && gave_up
     }
 }

@@ -29,7 +29,8 @@ impl Client {
             Verdict::Locate => self.locate(now, call, exchange),
             Verdict::Refuse(text) => {
                 if let (Some(Redirect::To(_)), Some(entry)) = (&head.redirect, self.ledger.get(call)) {
-                    entry.refusal = Some(Refusal { status: head.status, body: String::new() });
+                    entry.delivery.attempt.refusal =
+                        Some(Refusal { status: head.status, body: String::new() });
                 }
                 self.fail_request(now, call, Reason::Redirected, &text);
             }
@@ -41,18 +42,19 @@ impl Client {
     pub(super) fn judge_redirect(&mut self, call: CallId, head: &ResponseHead) -> Verdict {
         let policy = self.config.redirects;
         let Some(entry) = self.ledger.get(call) else { return Verdict::Answer };
-        let posts = matches!(entry.stream.as_ref().map(|stream| &stream.phase), Some(Phase::Posting(_)));
-        let method = match (posts, entry.kind) {
+        let posts =
+            matches!(entry.lineage.stream.as_ref().map(|stream| &stream.phase), Some(Phase::Posting(_)));
+        let method = match (posts, entry.request.kind) {
             (true, Kind::Terminate) => Method::Delete,
             (true, _) => Method::Post,
             (false, _) => Method::Get,
         };
-        policy.judge(head, method, entry.redirects)
+        policy.judge(head, method, entry.delivery.attempt.redirects)
     }
 
     /// The same request goes out once more.
     pub(super) fn resend(&mut self, now: Instant, call: CallId, hop: Hop) {
-        let kind = self.ledger.peek(call).map(|entry| entry.kind);
+        let kind = self.ledger.peek(call).map(|entry| entry.request.kind);
         match (kind, self.stream(call).map(|stream| &stream.phase)) {
             (Some(Kind::Listen), _) => self.open_listen_at(now, call, hop),
             (_, Some(Phase::Held(Resend::Post) | Phase::Posting(_))) => self.post_at(now, call, hop),
@@ -82,10 +84,11 @@ impl Client {
     /// Whether the request under way may go out twice. A redirect may come after it was executed (303).
     fn may_go_again(&mut self, now: Instant, call: CallId) -> bool {
         let Some(entry) = self.ledger.peek(call) else { return false };
-        let gets = !matches!(entry.stream.as_ref().map(|stream| &stream.phase), Some(Phase::Posting(_)));
-        match entry.kind {
+        let gets =
+            !matches!(entry.lineage.stream.as_ref().map(|stream| &stream.phase), Some(Phase::Posting(_)));
+        match entry.request.kind {
             Kind::Request => gets || entry.is_endless() || self.is_safe(now, entry),
-            Kind::Notification => entry.method == "notifications/initialized",
+            Kind::Notification => entry.request.method == "notifications/initialized",
             _ => true,
         }
     }
@@ -96,7 +99,7 @@ impl Client {
             return;
         }
         let entry = self.entry(now, Kind::Scout, "GET", String::new());
-        let wait = entry.timeouts.connect;
+        let wait = entry.request.timeouts.connect;
         let scout = self.open(entry);
         self.session.endpoint.seek(scout);
         let request = HttpRequest {
@@ -109,7 +112,7 @@ impl Client {
         };
         let exchange = self.launch(Purpose::Call(scout, Slot::Control), request);
         if let Some(entry) = self.ledger.get(scout) {
-            entry.stream = Some(Stream::new(exchange));
+            entry.lineage.stream = Some(Stream::new(exchange));
         }
         self.timers.set(Owner::Call(scout), Clock::Connect, now + wait);
     }

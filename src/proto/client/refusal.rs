@@ -1,7 +1,6 @@
 //! A status that is no success: what it says of the session, of the credentials, and of the request.
 
 use super::Client;
-use crate::proto::error::Outcome;
 use crate::proto::event::DropCause;
 use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::{scan, Id, Message, Payload};
@@ -17,7 +16,7 @@ impl Client {
     pub(super) fn on_refusal(&mut self, now: Instant, call: CallId, head: &ResponseHead, bytes: &[u8]) {
         let body = String::from_utf8_lossy(bytes);
         let Some(entry) = self.ledger.peek(call) else { return };
-        let kind = entry.kind;
+        let kind = entry.request.kind;
         let (error_id, code) = match scan(&body) {
             Ok(Payload::One(Message::Error { id, code })) => (Some(id), code),
             _ => (None, None),
@@ -25,18 +24,18 @@ impl Client {
         let refused = Refused {
             status: head.status,
             challenged: head.challenged,
-            in_session: entry.identity.is_none() && self.session.id.is_some() && self.is_ready(),
+            in_session: entry.delivery.identity.is_none() && self.session.id.is_some() && self.is_ready(),
             marked: has_session_marker(code, &body),
             believed: self.session.believed_marker,
             error: error_id.as_ref().map_or(Whose::Nobodys, |id| whose(id, entry.wire_id())),
             // To a Client's handshake a 5xx is no answer: whoever is on the way may have written it.
             may_answer: kind.wants_response() && !(kind == Kind::Handshake && head.status >= 500),
         };
-        let meaning = entry.dialect.judge(refused);
+        let meaning = entry.request.dialect.judge(refused);
         let lost = matches!(meaning, Meaning::SessionLost | Meaning::SessionLostByWord);
         self.session.believed_marker |= meaning == Meaning::SessionLostByWord;
         if let Some(entry) = self.ledger.get(call).filter(|_| lost || is_unread(head.status)) {
-            entry.delivery = Outcome::Rejected;
+            entry.delivery.rejected();
         }
         if lost {
             return self.session_died(now);
@@ -45,7 +44,7 @@ impl Client {
             return;
         }
         if let Some(entry) = self.ledger.get(call).filter(|_| self.config.carry.is_some()) {
-            entry.refusal = Some(Refusal { status: head.status, body: body.to_string() });
+            entry.delivery.attempt.refusal = Some(Refusal { status: head.status, body: body.to_string() });
         }
         if let (Meaning::Answer, Some(id)) = (meaning, error_id) {
             return self.on_response(now, call, &id, &body, Some(head.status));

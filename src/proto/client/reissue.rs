@@ -6,7 +6,7 @@ use super::Client;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Level, ReissueCause};
 use crate::proto::jsonrpc::Id;
-use crate::proto::ledger::{Entry, Kind};
+use crate::proto::ledger::{Call, Kind};
 use crate::proto::replay::{is_read, ReplayOption};
 use crate::proto::stream::Stream;
 use crate::proto::time::Instant;
@@ -15,26 +15,26 @@ use crate::proto::CallId;
 
 impl Client {
     /// Whether executing the call twice does no harm: the caller's word, then the method, then the server's.
-    pub(super) fn is_safe(&self, now: Instant, entry: &Entry) -> bool {
+    pub(super) fn is_safe(&self, now: Instant, entry: &Call) -> bool {
         let replay = self.config.replay;
         if replay == ReplayOption::Never {
             return false;
         }
-        if entry.idempotent {
+        if entry.request.idempotent {
             return true;
         }
-        if let Some(decided) = entry.replay {
+        if let Some(decided) = entry.request.replay {
             return decided;
         }
-        let hinted = entry.tool.as_deref().is_some_and(|tool| self.session.hints.allow(now, tool));
-        is_read(&entry.method) || (replay == ReplayOption::Hints && hinted)
+        let hinted = entry.request.tool.as_deref().is_some_and(|tool| self.session.hints.allow(now, tool));
+        is_read(&entry.request.method) || (replay == ReplayOption::Hints && hinted)
     }
 
     /// Whether the call may be sent again now.
     pub(super) fn may_reissue(&self, now: Instant, call: CallId) -> bool {
         self.ledger.peek(call).is_some_and(|entry| {
-            entry.kind == Kind::Request
-                && entry.reissues < self.config.max_reissues
+            entry.request.kind == Kind::Request
+                && entry.delivery.reissues() < self.config.max_reissues
                 && (entry.outcome() != Outcome::Unknown || self.is_safe(now, entry))
         })
     }
@@ -62,7 +62,7 @@ impl Client {
         let kept = self.floor(now, call);
         let floor = Some(floor.unwrap_or_default().max(kept)).filter(|floor| !floor.is_zero());
         self.detach(now, call, reason, why);
-        let reissues = self.ledger.peek(call).map_or(0, |entry| entry.reissues);
+        let reissues = self.ledger.peek(call).map_or(0, |entry| entry.delivery.reissues());
         let attempt = u32::try_from(reissues).unwrap_or(u32::MAX);
         let wait = self.own_wait(call, attempt.saturating_sub(1)).max(floor.unwrap_or_default());
         self.set_clocks(now, call);
@@ -82,10 +82,10 @@ impl Client {
         why: ReissueCause,
         floor: Option<Duration>,
     ) {
-        let barren = self.ledger.peek(call).map_or(0, |entry| entry.barren);
+        let barren = self.ledger.peek(call).map_or(0, |entry| entry.lineage.barren);
         self.detach(now, call, cause, why);
         if let Some(entry) = self.ledger.get(call) {
-            entry.barren = barren.saturating_add(1);
+            entry.lineage.barren = barren.saturating_add(1);
         }
         let wait = self.config.backoff.patient(barren, &mut self.rng).max(floor.unwrap_or_default());
         self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
@@ -94,7 +94,7 @@ impl Client {
     /// Parts a call from its stream for good. The earlier request can't answer any more, but on another stream.
     pub(super) fn detach(&mut self, now: Instant, call: CallId, cause: Reason, why: ReissueCause) {
         let open = self.part(now, call, cause, why).and_then(|stream| stream.exchange());
-        let earlier = self.ledger.get(call).and_then(|entry| entry.earlier.take());
+        let earlier = self.ledger.get(call).and_then(|entry| entry.lineage.earlier.take());
         for exchange in open.into_iter().chain(earlier.map(|earlier| earlier.exchange)) {
             self.abort(exchange);
         }
@@ -111,11 +111,8 @@ impl Client {
         self.stats.reissues += 1;
         let stream = self.leave_stream(now, call);
         let entry = self.ledger.get(call)?;
-        entry.may_have_run |= entry.delivery == Outcome::Unknown;
-        entry.reissues += 1;
-        entry.adopts = false;
-        entry.reissue_why = Some(why);
-        entry.cause.get_or_insert(cause);
+        entry.lineage.adopts = false;
+        entry.delivery.reissue(why, cause);
         stream
     }
 
@@ -130,10 +127,10 @@ impl Client {
         self.server_requests.end_call(call);
         self.stop_timers_of_stream(call);
         let entry = self.ledger.get(call)?;
-        let stream = entry.stream.take();
-        entry.orphans.extend(stream.iter().flat_map(|stream| stream.cursor.held()));
-        entry.questions = 0;
-        entry.planned = None;
+        let stream = entry.lineage.stream.take();
+        entry.lineage.orphans.extend(stream.iter().flat_map(|stream| stream.cursor.held()));
+        entry.lineage.questions = 0;
+        entry.lineage.planned = None;
         stream
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Client;
-use crate::proto::error::{Outcome, Reason};
+use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause, SessionState};
 use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::field;
@@ -34,17 +34,19 @@ impl Client {
 
     fn part_from_session(&mut self, now: Instant, call: CallId, replace: bool) {
         // One that is planned and not sent was allowed when it was planned.
-        let planned =
-            self.ledger.peek(call).is_some_and(|entry| entry.stream.is_none() && entry.reissue_why.is_some());
+        let planned = self
+            .ledger
+            .peek(call)
+            .is_some_and(|entry| entry.lineage.stream.is_none() && entry.delivery.reissue_why.is_some());
         let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
-        match entry.kind {
+        match entry.request.kind {
             Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout => {}
-            Kind::Request if !entry.dialect.has_session() => {}
+            Kind::Request if !entry.request.dialect.has_session() => {}
             Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
-            Kind::Request if replace && may_reissue && !entry.carried_over => {
-                entry.carried_over = true;
-                if entry.reissue_why.is_none() {
+            Kind::Request if replace && may_reissue && !entry.delivery.carried_over => {
+                entry.delivery.carried_over = true;
+                if entry.delivery.reissue_why.is_none() {
                     self.plan_next_session(now, call);
                 }
                 self.timers.stop(Owner::Call(call), Clock::Wait);
@@ -53,17 +55,17 @@ impl Client {
             // It may be refused for the same session, unread: its headers are about to tell.
             Kind::Request
                 if replace
-                    && !entry.carried_over
-                    && matches!(entry.stream.as_ref().map(|s| &s.phase), Some(Phase::Posting(_))) =>
+                    && !entry.delivery.carried_over
+                    && matches!(entry.lineage.stream.as_ref().map(|s| &s.phase), Some(Phase::Posting(_))) =>
             {
-                entry.stranded = true;
-                entry.carried_over = true;
-                let at = now + entry.timeouts.connect;
+                entry.delivery.stranded = true;
+                entry.delivery.carried_over = true;
+                let at = now + entry.request.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }
-            Kind::Notification if replace && entry.delivery == Outcome::Rejected && !entry.carried_over => {
-                entry.carried_over = true;
-                if let Some(exchange) = entry.stream.take().and_then(|stream| stream.exchange()) {
+            Kind::Notification if replace && entry.delivery.is_rejected() && !entry.delivery.carried_over => {
+                entry.delivery.carried_over = true;
+                if let Some(exchange) = entry.lineage.stream.take().and_then(|stream| stream.exchange()) {
                     self.abort(exchange);
                 }
                 self.requeue(now, call);
@@ -86,8 +88,8 @@ impl Client {
             return self.fail(now, call, Reason::SessionLost, LOST);
         }
         if let Some(entry) = self.ledger.get(call) {
-            entry.delivery = Outcome::Rejected;
-            entry.stranded = false;
+            entry.delivery.rejected();
+            entry.delivery.stranded = false;
         }
         if !self.may_reissue(now, call) {
             return self.fail(now, call, Reason::SessionLost, LOST);
@@ -101,7 +103,7 @@ impl Client {
     fn plan_next_session(&mut self, now: Instant, call: CallId) {
         self.detach(now, call, Reason::SessionLost, ReissueCause::Drop(DropCause::Session));
         if let Some(entry) = self.ledger.get(call) {
-            entry.planned = Some((Level::L2, Duration::ZERO));
+            entry.lineage.planned = Some((Level::L2, Duration::ZERO));
         }
     }
 

@@ -5,7 +5,7 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{quote, Id};
-use crate::proto::ledger::{notification, request, Entry, Kind};
+use crate::proto::ledger::{notification, request, Call, Kind};
 use crate::proto::machines::dialect::{Asking, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
@@ -22,7 +22,7 @@ impl Client {
     /// Sends a new call or notification, or lets it wait.
     pub(super) fn enqueue(&mut self, now: Instant, call: CallId) {
         // A Client may begin anew whatever became of the session.
-        if self.ledger.peek(call).is_some_and(|entry| entry.kind == Kind::Handshake)
+        if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Handshake)
             && !self.session.is_over()
         {
             return self.post(now, call);
@@ -75,7 +75,8 @@ impl Client {
     pub(super) fn turn(&self, call: CallId) -> Turn {
         match self.ledger.peek(call) {
             Some(entry)
-                if matches!(entry.kind, Kind::Notification | Kind::Terminate) || entry.is_endless() =>
+                if matches!(entry.request.kind, Kind::Notification | Kind::Terminate)
+                    || entry.is_endless() =>
             {
                 Turn::Aside
             }
@@ -105,21 +106,22 @@ impl Client {
 
     pub(super) fn post_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         // A re-issue that was safe when it was planned may not be any more: hints are asked when it goes.
-        let unsafe_now = |entry: &Entry| {
+        let unsafe_now = |entry: &Call| {
             let may_run_twice = entry.is_endless() || self.is_safe(now, entry);
-            entry.reissue_why.is_some() && entry.outcome() == Outcome::Unknown && !may_run_twice
+            entry.delivery.reissue_why.is_some() && entry.outcome() == Outcome::Unknown && !may_run_twice
         };
-        if let Some(cause) = self.ledger.peek(call).filter(|entry| unsafe_now(entry)).map(|entry| entry.cause)
+        if let Some(cause) =
+            self.ledger.peek(call).filter(|entry| unsafe_now(entry)).map(|entry| entry.delivery.cause)
         {
             let text = "its stream was lost, and the server withdrew its word that the call may run twice";
             return self.fail(now, call, cause.unwrap_or(Reason::StreamLost), text);
         }
         let Some(entry) = self.ledger.get(call) else { return };
-        let kind = entry.kind;
-        if let Some(cursor) = entry.resume_from.take() {
-            entry.stream = Some(Stream::adopted(&cursor));
-            entry.adopts = true;
-            entry.delivery = Outcome::Unknown;
+        let kind = entry.request.kind;
+        if let Some(cursor) = entry.lineage.resume_from.take() {
+            entry.lineage.stream = Some(Stream::adopted(&cursor));
+            entry.lineage.adopts = true;
+            entry.delivery.sent();
             return match header_value(&cursor) {
                 Some(_) => self.resume(now, call),
                 None => {
@@ -127,26 +129,29 @@ impl Client {
                 }
             };
         }
-        if entry.reissue_why.is_some() && entry.kind == Kind::Request {
+        if entry.delivery.reissue_why.is_some() && entry.request.kind == Kind::Request {
             let id = self.next_wire_id();
             self.ledger.rename(call, id);
         }
         let Some(entry) = self.ledger.get(call) else { return };
         let wire_id = entry.wire_id().clone();
-        let why = entry.reissue_why.take();
-        let body =
-            if kind.wants_response() { request(&wire_id, &entry.content) } else { entry.content.clone() };
+        let why = entry.delivery.reissue_why.take();
+        let body = if kind.wants_response() {
+            request(&wire_id, &entry.request.content)
+        } else {
+            entry.request.content.clone()
+        };
         let exchange = match kind {
             Kind::Terminate => self.transmit(call, hop, Method::Delete, None, None),
             _ => self.transmit(call, hop, Method::Post, None, Some(body)),
         };
         let Some(entry) = self.ledger.get(call) else { return };
-        entry.stream = Some(Stream::new(exchange));
-        entry.delivery = Outcome::Unknown;
-        entry.posted_at = (kind == Kind::Request).then_some(now);
+        entry.lineage.stream = Some(Stream::new(exchange));
+        entry.delivery.sent();
+        entry.clocks.posted_at = (kind == Kind::Request).then_some(now);
         match kind {
             Kind::Request => {
-                let first_byte = now + entry.timeouts.first_byte;
+                let first_byte = now + entry.request.timeouts.first_byte;
                 self.timers.set(Owner::Call(call), Clock::FirstByte, first_byte);
                 self.set_clocks(now, call);
                 if let Some(why) = why {
@@ -156,7 +161,7 @@ impl Client {
                 self.call_event(now, call, Event::Sent { wire_id, reissue: why.is_some() });
             }
             Kind::Probe => {
-                let at = now + entry.timeouts.connect;
+                let at = now + entry.request.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }
             Kind::Initialize
@@ -165,7 +170,7 @@ impl Client {
             | Kind::Control
             | Kind::Restore
             | Kind::Terminate => {
-                let at = now + entry.timeouts.handshake;
+                let at = now + entry.request.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
                 if kind == Kind::Initialize {
                     self.session.handshake_by = at;
@@ -210,17 +215,17 @@ impl Client {
     /// Bounds a GET's wait for headers.
     pub(super) fn arm_connect(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
-        let misses = entry.stream.as_ref().map_or(0, |stream| stream.misses);
+        let misses = entry.lineage.stream.as_ref().map_or(0, |stream| stream.misses);
         // A slow server gets twice the time after each miss, but no more than a silent stream does.
-        let doubled = entry.timeouts.connect.saturating_mul(1 << misses.min(16));
-        let at = now + doubled.min(entry.timeouts.idle.max(entry.timeouts.connect));
+        let doubled = entry.request.timeouts.connect.saturating_mul(1 << misses.min(16));
+        let at = now + doubled.min(entry.request.timeouts.idle.max(entry.request.timeouts.connect));
         self.timers.set(Owner::Call(call), Clock::Connect, at);
     }
 
     fn slot(&self, call: CallId) -> Slot {
         match self.ledger.peek(call) {
             Some(entry) if entry.is_endless() => Slot::Endless,
-            Some(entry) if entry.kind == Kind::Request => Slot::Caller,
+            Some(entry) if entry.request.kind == Kind::Request => Slot::Caller,
             _ => Slot::Control,
         }
     }
@@ -236,17 +241,18 @@ impl Client {
         let slot = self.slot(call);
         let url = self.address(hop.url);
         let entry = self.ledger.peek(call);
-        let session =
-            entry.and_then(|entry| entry.identity.clone()).unwrap_or_else(|| self.session.identity());
+        let session = entry
+            .and_then(|entry| entry.delivery.identity.clone())
+            .unwrap_or_else(|| self.session.identity());
         let headers = entry.map_or_else(Vec::new, |entry| {
-            entry.dialect.headers(Asking { method, rpc: &entry.method, session, cursor })
+            entry.request.dialect.headers(Asking { method, rpc: &entry.request.method, session, cursor })
         });
         let credentials = self.credentials.generation;
         if let Some(entry) = self.ledger.get(call) {
-            entry.headers = headers.iter().map(|(name, _)| *name).collect();
-            entry.credentials = credentials;
-            entry.redirects = hop.redirects;
-            entry.refusal = None;
+            entry.delivery.attempt.headers = headers.iter().map(|(name, _)| *name).collect();
+            entry.delivery.attempt.credentials = credentials;
+            entry.delivery.attempt.redirects = hop.redirects;
+            entry.delivery.attempt.refusal = None;
         }
         let request = HttpRequest { call: Some(call), url, method, headers, body, manner: self.manner() };
         self.launch(Purpose::Call(call, slot), request)
@@ -340,21 +346,20 @@ impl Client {
             return;
         }
         let mut entry = self.entry(now, Kind::Control, "response", body);
-        entry.answers = Some(during);
+        entry.request.answers = Some(during);
         let answer = self.open(entry);
         self.post_control(now, answer);
     }
 
     /// An answer of ours got no HTTP answer: it is sent again while the call lives. Whether it will be.
     pub(super) fn send_answer_again(&mut self, now: Instant, answer: CallId) -> bool {
-        let during = self.ledger.peek(answer).and_then(|entry| entry.answers);
+        let during = self.ledger.peek(answer).and_then(|entry| entry.request.answers);
         if during.is_none_or(|call| self.ledger.peek(call).is_none()) {
             return false;
         }
         let Some(entry) = self.ledger.get(answer) else { return false };
-        let exchange = entry.stream.take().and_then(|stream| stream.exchange());
-        entry.reissues += 1;
-        let attempt = u32::try_from(entry.reissues).unwrap_or(u32::MAX);
+        let exchange = entry.lineage.stream.take().and_then(|stream| stream.exchange());
+        let attempt = u32::try_from(entry.delivery.repeat()).unwrap_or(u32::MAX);
         if let Some(exchange) = exchange {
             self.abort(exchange);
         }
@@ -365,6 +370,6 @@ impl Client {
     }
 
     pub(super) fn stream(&mut self, call: CallId) -> Option<&mut Stream> {
-        self.ledger.get(call)?.stream.as_mut()
+        self.ledger.get(call)?.lineage.stream.as_mut()
     }
 }

@@ -4,7 +4,7 @@ use super::{Client, Output};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{Event, Failure, Settlement};
 use crate::proto::http::IoFailure;
-use crate::proto::ledger::{Entry, Kind};
+use crate::proto::ledger::{Call, Kind};
 use crate::proto::stream::{Body, Phase};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -15,7 +15,7 @@ impl Client {
     pub(super) fn settle(&mut self, now: Instant, call: CallId, settlement: Settlement) {
         self.skip_failed(now, call);
         let Some(entry) = self.release(now, call) else { return };
-        match entry.kind {
+        match entry.request.kind {
             kind if kind.is_callers() => {
                 self.stats.answered += u64::from(kind == Kind::Request);
                 self.heed(now, &entry, &settlement);
@@ -25,7 +25,7 @@ impl Client {
             Kind::Initialize => {
                 if let Settlement::Result { message, .. } = settlement {
                     let text = self.text(message).to_string();
-                    let identity = entry.identity.unwrap_or_default();
+                    let identity = entry.delivery.identity.unwrap_or_default();
                     match self.session.liveness.is_trial(call) {
                         true => self.on_trial_answer(now, text, identity),
                         false => self.on_initialize_answer(now, text, identity),
@@ -45,9 +45,9 @@ impl Client {
         self.skip_failed(now, call);
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
-        let (kind, delivery, wire_id) = (entry.kind, entry.outcome(), entry.wire_id().clone());
+        let (kind, delivery, wire_id) = (entry.request.kind, entry.outcome(), entry.wire_id().clone());
         let tells = Self::should_tell(&entry, reason);
-        let (why, answers) = (entry.cancel_reason.clone(), entry.answers);
+        let (why, answers) = (entry.delivery.cancel_reason.clone(), entry.request.answers);
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
         if kind == Kind::Request && hung && self.is_ready() {
             self.session.liveness.doubt();
@@ -111,7 +111,7 @@ impl Client {
     /// Answers to the questions of a call that ended, and that wait to be sent again, are of no use any more.
     fn drop_waiting_answers(&mut self, now: Instant, call: CallId) {
         for answer in self.ledger.calls() {
-            let waits = |entry: &Entry| entry.answers == Some(call) && entry.stream.is_none();
+            let waits = |entry: &Call| entry.request.answers == Some(call) && entry.lineage.stream.is_none();
             if self.ledger.peek(answer).is_some_and(waits) {
                 self.release(now, answer);
             }
@@ -120,8 +120,11 @@ impl Client {
 
     /// A stream of ours is given up, and the server may not know.
     pub(super) fn note_given_up(&mut self, call: CallId) {
-        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.kind == Kind::Request) else { return };
-        self.session.gave_up_unseen |= entry.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix());
+        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.request.kind == Kind::Request) else {
+            return;
+        };
+        self.session.gave_up_unseen |=
+            entry.lineage.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix());
     }
 
     /// Counts what a stream that is still open brought.
@@ -135,10 +138,10 @@ impl Client {
     }
 
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
-    pub(super) fn release(&mut self, now: Instant, call: CallId) -> Option<Box<Entry>> {
+    pub(super) fn release(&mut self, now: Instant, call: CallId) -> Option<Box<Call>> {
         self.close_open_stream(now, call);
         let mut entry = self.ledger.close(call)?;
-        if entry.kind == Kind::Request {
+        if entry.request.kind == Kind::Request {
             let took = now.as_millis() - entry.diagnostics.started_at;
             self.stats.histograms.call_ms.record(took);
         }
@@ -151,38 +154,41 @@ impl Client {
         self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
         self.session.endpoint.gone(call);
         self.drop_waiting_answers(now, call);
-        if let Some(stream) = &entry.stream {
+        if let Some(stream) = &entry.lineage.stream {
             let posting = matches!(stream.phase, Phase::Posting(_));
             for exchange in stream.exchange().into_iter().chain(stream.race.exchange()) {
                 if self.abort(exchange) && posting {
-                    entry.delivery = Outcome::NotSent;
+                    entry.delivery.never_left();
                 }
             }
         }
-        if let Some(earlier) = &entry.earlier {
+        if let Some(earlier) = &entry.lineage.earlier {
             self.abort(earlier.exchange);
         }
         Some(entry)
     }
 
-    pub(super) fn failure(&self, now: Instant, entry: Entry, reason: Reason, text: &str) -> Failure {
+    pub(super) fn failure(&self, now: Instant, entry: Call, reason: Reason, text: &str) -> Failure {
         let outcome = entry.outcome();
         let retry_safe = outcome != Outcome::Unknown || self.is_safe(now, &entry);
         let mut diagnostics = entry.diagnostics;
         diagnostics.hint = diagnostics.hint.or_else(|| self.hint(reason));
         diagnostics.ended_at = now.as_millis();
         diagnostics.protocol_version.clone_from(&self.session.version);
-        let cursor = entry.stream.as_ref().and_then(|stream| stream.cursor.committed());
+        let cursor = entry.lineage.stream.as_ref().and_then(|stream| stream.cursor.committed());
         diagnostics.last_event_id = cursor.map(|id| self.shown(id));
         for recent in &mut diagnostics.recent {
             recent.id = recent.id.take().map(|id| self.shown(&id));
         }
-        let refusal = entry.refusal.filter(|_| is_refusal(reason));
+        let refusal = entry.delivery.attempt.refusal.filter(|_| is_refusal(reason));
         diagnostics.session = self.session.id.as_deref().map(|id| self.shown(id));
         Failure {
-            text: format!("{} failed: {text}", entry.tool.as_deref().unwrap_or(&entry.method)),
-            method: entry.method,
-            tool: entry.tool,
+            text: format!(
+                "{} failed: {text}",
+                entry.request.tool.as_deref().unwrap_or(&entry.request.method)
+            ),
+            method: entry.request.method,
+            tool: entry.request.tool,
             reason,
             outcome,
             retry_safe,

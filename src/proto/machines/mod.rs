@@ -1,6 +1,7 @@
 //! Machines: each owns the state of one question and answers it. None knows the client, which asks them and obeys; their
 //! tables of cases stand beside them.
 
+pub(crate) mod call;
 pub(crate) mod dialect;
 pub(crate) mod dispatch;
 pub(crate) mod liveness;
