@@ -1,4 +1,4 @@
-//! Options, validated. What is not set follows what is set (design section 4).
+//! Options, validated. What is not set follows what is set (ARCHITECTURE.md, "Clocks").
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The cursor of a lineage: handle, then commit (design section 7).
+//! The cursor of a lineage: handle, then commit (ARCHITECTURE.md, "Cursors and gaps").
 //!
 //! The cursor is the last id before the first event that was not handled. Events in hand hold it; what comes again
 //! while it is in hand, or after it was handled, is a repeat; what failed comes again once.

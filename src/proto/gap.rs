@@ -1,4 +1,4 @@
-//! Gaps: events that should have come at a seam, and did not (design section 7).
+//! Gaps: events that should have come at a seam, and did not (ARCHITECTURE.md, "Cursors and gaps").
 //!
 //! Certain: three or more live ids of one prefix rose by 1, and the first new one after a resume is further on. A server
 //! may spend one id per resume on a priming event, and a counter that several streams share proves nothing. Likely:

@@ -28,7 +28,7 @@
 //!               │                      │                  │ it lives   ▼ 404, 410, 400
 //!               │                      │                  └───────── asking (POST ping)
 //!               ▼                      ▼                               │ it is dead
-//!        a clock of section 4, a refusal, no usable cursor, a dead session, cancel, close:
+//!        a clock, a refusal, no usable cursor, a dead session, cancel, close:
 //!                                 settled `tool_call_failed`
 //! ```
 //!

@@ -1,4 +1,5 @@
-//! Replay safety: which calls may be executed twice (design section 6). Never guessed from a name.
+//! Replay safety: which calls may be executed twice (ARCHITECTURE.md, "Replay safety"). Never guessed from
+//! a name.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A Client's session: it does the handshake, and its messages are carried (design sections 1, 4 and 6).
+//! A Client's session: it does the handshake, and its messages are carried (ARCHITECTURE.md,
+//! "Sessions and eras").
 
 use crate::modern::modern;
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};

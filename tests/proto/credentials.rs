@@ -1,4 +1,5 @@
-//! Credentials: one flight for all that were refused, and what waits for it (design section 5).
+//! Credentials: one flight for all that were refused, and what waits for it (ARCHITECTURE.md,
+//! "Sessions and eras").
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{CallId, Challenge, ExchangeId, Options, Outcome, Reason, ResponseHead};

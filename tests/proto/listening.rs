@@ -1,4 +1,4 @@
-//! The GET stream for what belongs to no call (design sections 4 and 11).
+//! The GET stream for what belongs to no call (ARCHITECTURE.md, "Sessions and eras").
 
 use std::time::Duration;
 

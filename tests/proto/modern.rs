@@ -1,4 +1,5 @@
-//! Messages of 2026-07-28, as a Client speaks it: requests on their own, whose body is their life (design section 1).
+//! Messages of 2026-07-28, as a Client speaks it: requests on their own, whose body is their life (ARCHITECTURE.md,
+//! "Sessions and eras").
 
 use crate::carried::{streaming, tool_call};
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};

@@ -1,4 +1,4 @@
-//! Credentials: one flight for all that were refused (design section 5).
+//! Credentials: one flight for all that were refused (ARCHITECTURE.md, "Sessions and eras").
 
 use super::{Challenge, Client, Output};
 use crate::proto::error::Reason;

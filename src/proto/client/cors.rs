@@ -1,5 +1,5 @@
-//! CORS: in a page, a cross-origin fetch rejects without a cause, so it is judged by what worked before (design
-//! section 5).
+//! CORS: in a page, a cross-origin fetch rejects without a cause, so it is judged by what worked before
+//! (ARCHITECTURE.md, "Sessions and eras").
 
 use super::Client;
 use crate::proto::error::Reason;

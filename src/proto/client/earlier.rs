@@ -1,4 +1,5 @@
-//! A request that was sent again while its old body stays open: the first answer wins (design section 4, "Idle").
+//! A request that was sent again while its old body stays open: the first answer wins
+//! (ARCHITECTURE.md, "Silence").
 
 use std::ops::ControlFlow;
 use std::time::Duration;

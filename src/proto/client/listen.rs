@@ -1,4 +1,5 @@
-//! The GET stream for what belongs to no call: it is opened again quietly, and touches no call (design section 4).
+//! The GET stream for what belongs to no call: it is opened again quietly, and touches no call
+//! (ARCHITECTURE.md, "Sessions and eras").
 
 use std::time::Duration;
 

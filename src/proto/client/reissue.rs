@@ -1,4 +1,5 @@
-//! Sending a call again: only what is known not to have run, or may run twice (design section 6).
+//! Sending a call again: only what is known not to have run, or may run twice (ARCHITECTURE.md,
+//! "Replay safety").
 
 use std::time::Duration;
 

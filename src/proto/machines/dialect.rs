@@ -1,5 +1,5 @@
-//! Dialect: which protocol a message speaks (design section 1), and what follows from that: the headers of its requests,
-//! whether its streams can be resumed, how the server learns that nobody waits any more, what asks whether the server
+//! Dialect: which protocol a message speaks (ARCHITECTURE.md, "Sessions and eras"), and what follows from that: the
+//! headers of its requests, whether its streams can be resumed, how the server learns that nobody waits any more, what asks whether the server
 //! lives, and what a refusal says.
 
 use crate::proto::error::Reason;

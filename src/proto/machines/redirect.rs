@@ -1,4 +1,4 @@
-//! Redirects (design section 10): what one means, and where the endpoint is that a browser hides behind them.
+//! Redirects (ARCHITECTURE.md, "Trust"): what one means, and where the endpoint is that a browser hides behind them.
 //!
 //! A redirect holds for its request alone: the next one begins at the endpoint again. Only where the browser hides the
 //! target is it learned, by a bare GET, and kept for the session.

@@ -33,7 +33,7 @@ impl Clocks {
 }
 
 impl Bounds {
-    /// Those of a call, as design section 4 derives them.
+    /// Those of a call, as ARCHITECTURE.md, "Clocks", derives them.
     pub(crate) fn of(schedule: &Schedule, plan: Option<&CallPlan>) -> Self {
         let base = schedule.client.clocks.options();
         let own = plan.filter(|plan| plan.tool != Tool::Notify).and_then(|plan| plan.clocks);
