@@ -32,9 +32,9 @@ impl Seen {
         &mut self.shelves[hash as usize % Self::SHELVES]
     }
 
-    fn insert(&mut self, id: &str) {
-        let (hash, order) = (Self::hash(id), self.next + 1);
-        self.next = order;
+    fn insert(&mut self, hash: u64) {
+        self.next += 1;
+        let order = self.next;
         self.shelves.resize_with(Self::SHELVES, SortedMap::new);
         if self.shelf(hash).insert(hash, order).is_some() {
             return;
@@ -174,8 +174,8 @@ impl Cursor {
         let block = self.blocks.iter_mut().find(in_hand)?;
         block.state = if ok || block.second { State::Done } else { State::Failed };
         let skipped = (!ok && block.second).then(|| block.id.clone());
-        if let (State::Done, Some(id)) = (block.state, block.id.clone()) {
-            self.seen.insert(&id);
+        if block.state == State::Done && block.id.is_some() {
+            self.seen.insert(block.hash);
         }
         Some(Report { moved: self.advance(), skipped })
     }
@@ -187,11 +187,11 @@ impl Cursor {
             self.blocks.pop_front(); // What held it back for so long won't come again.
         }
         while self.blocks.front().is_some_and(|block| block.state == State::Done) {
-            let Some(Block { id: Some(id), bytes, .. }) = self.blocks.pop_front() else { continue };
+            let Some(Block { id: Some(id), hash, bytes, .. }) = self.blocks.pop_front() else { continue };
             match bytes {
                 _ if id.is_empty() => {} // It clears the cursor and names nothing.
-                0 => self.seen.insert(&Seen::mark(&id)),
-                _ => self.seen.insert(&id),
+                0 => self.seen.insert(Seen::hash(&Seen::mark(&id))),
+                _ => self.seen.insert(hash),
             }
             self.commit(&id);
             moved = true;
