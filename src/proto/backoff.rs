@@ -43,6 +43,9 @@ pub(crate) struct Backoff {
     pub(crate) growth: f64,
 }
 
+/// `retry.baseMs` and `retry.maxMs`, in milliseconds, where the user says nothing: a first wait, and the cap.
+pub(crate) const BASE_MS: f64 = 500.0;
+pub(crate) const MOST_MS: f64 = 4_000.0;
 /// A server's hint is never shortened; it is spread by a tenth of it, at most this much.
 const HINT_SPREAD: Duration = Duration::from_millis(200);
 /// From this many barren opens in a row on, a hint alone (`retry: 1`) no longer sets the pace.

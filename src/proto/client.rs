@@ -7,6 +7,7 @@ mod cors;
 mod earlier;
 mod handling;
 mod handshake;
+mod ladder;
 mod listen;
 mod liveness;
 mod messages;

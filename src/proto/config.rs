@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, BASE_MS, MOST_MS};
 use super::era::{EraOption, LEGACY_VERSIONS};
 use super::error::ConfigError;
 use super::machines::redirect::RedirectPolicy;
@@ -288,8 +288,8 @@ impl Config {
         let timeouts = options.timeouts.derive(false)?;
         positive("retry.baseMs", options.base_ms)?;
         positive("retry.maxMs", options.max_ms)?;
-        let base = options.base_ms.unwrap_or_else(|| 500f64.min(options.max_ms.unwrap_or(f64::INFINITY)));
-        let max = options.max_ms.unwrap_or_else(|| 4_000f64.max(base));
+        let base = options.base_ms.unwrap_or_else(|| BASE_MS.min(options.max_ms.unwrap_or(f64::INFINITY)));
+        let max = options.max_ms.unwrap_or_else(|| MOST_MS.max(base));
         if base > max {
             let message = format!("retry.baseMs ({base} ms) must be at most retry.maxMs ({max} ms)");
             return Err(ConfigError { option: "retry.baseMs", message });

@@ -249,3 +249,26 @@ fn a_gateway_that_waits_in_vain_for_a_busy_server_proves_nothing() {
     world.body(post, &result(&id));
     assert!(world.answer(call).contains("ok"));
 }
+
+#[test]
+fn resumes_beside_a_silent_body_are_among_those_that_max_retries_bounds() {
+    for most in [0, 2] {
+        let mut world = World::connected(Options { max_retries: Some(f64::from(most)), ..options() });
+        let (call, id, post) = world.streaming();
+        world.body(post, &note("1", "a"));
+        let mut gets = 0;
+        for _ in 0..100 {
+            world.pass(1_000);
+            for (exchange, request) in world.requests.drain(..).collect::<Vec<_>>() {
+                gets += u32::from(request.method == Method::Get);
+                world.cut(exchange);
+            }
+        }
+        assert_eq!(gets, most);
+        assert_eq!(world.is_pending(call), most > 0, "without a resume, pings that are cut end it");
+        if most > 0 {
+            world.body(post, &result(&id));
+            assert!(world.answer(call).contains("ok"));
+        }
+    }
+}

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use super::ladder::Loss;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::DropCause;
 use crate::proto::ledger::{Call, Kind};
+use crate::proto::machines::recovery::Happened;
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -100,25 +102,13 @@ impl Client {
     }
 
     fn on_recovery_over(&mut self, now: Instant, call: CallId) {
-        if self.send_beside(now, call) {
-            return;
-        }
-        if self.ledger.peek(call).is_some_and(Call::is_endless) {
-            let text = "the stream fell silent";
-            return self.lost(now, call, Reason::IdleTimeout, DropCause::Idle.into(), text, None);
-        }
-        let Some(entry) = self.ledger.get(call) else { return };
-        let resumable = entry.lineage.stream.as_ref().is_some_and(|stream| stream.cursor().is_some());
-        match (entry.delivery.cause, resumable) {
-            (Some(cause), _) => self.fail(now, call, cause, "it could not be sent again within recoveryMs"),
-            (None, true) => {
-                let text = "no resume brought anything new within recoveryMs";
-                self.fail(now, call, Reason::RecoveryExhausted, text);
-            }
-            (None, false) => {
-                self.fail(now, call, Reason::IdleTimeout, "the stream fell silent and can't be resumed");
-            }
-        }
+        let Some(known) = self.known(now, call) else { return };
+        let text = match (known.cause, known.resumable) {
+            (Some(_), _) => "it could not be sent again within recoveryMs",
+            (None, true) => "no resume brought anything new within recoveryMs",
+            (None, false) => "the stream fell silent and can't be resumed",
+        };
+        self.happens(now, call, Happened::TimeUp, Loss::new(DropCause::Idle, text));
     }
 
     /// The deadline passed: it is the reason only where nothing more telling was pending.

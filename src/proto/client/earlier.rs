@@ -4,43 +4,36 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use super::ladder::Loss;
 use super::messages::Handing;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Level};
 use crate::proto::jsonrpc::scan;
+use crate::proto::machines::recovery::Happened;
 use crate::proto::sse::Item;
 use crate::proto::stream::{Body, Earlier, Phase};
 use crate::proto::time::Instant;
 use crate::proto::{CallId, ExchangeId};
 
 impl Client {
-    /// `recoveryMs` is over, and the call's body is silent: where the call may be executed twice it is sent again, once,
-    /// beside that body. Whether it was.
-    pub(super) fn send_beside(&mut self, now: Instant, call: CallId) -> bool {
+    /// Sends the call again beside its silent body.
+    pub(super) fn send_beside(&mut self, now: Instant, call: CallId) {
         let free = self.dispatch.free();
-        let may = self.is_ready() && self.may_reissue(now, call) && self.floor(now, call).is_zero();
-        let Some(entry) = self.ledger.get(call).filter(|entry| may && !entry.delivery.sent_beside) else {
-            return false;
-        };
-        if !entry.lineage.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) {
-            return false;
-        }
-        entry.delivery.sent_beside = true;
         let stream = self.part(now, call, Reason::IdleTimeout, DropCause::Idle.into());
-        let Some(Phase::Reading(exchange, body)) = stream.map(|stream| stream.phase) else { return false };
+        let Some(Phase::Reading(exchange, body)) = stream.map(|stream| stream.phase) else { return };
         // Where every connection is taken, the new request has that of the old one.
         if free == 0 {
             self.abort(exchange);
         }
-        let Some(entry) = self.ledger.get(call) else { return false };
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.delivery.sent_beside = true;
         entry.lineage.earlier = (free > 0).then_some(Earlier { exchange, body });
         entry.lineage.planned = Some((Level::Reissue, Duration::ZERO));
         entry.clocks.call.rearm(now);
         let attempt = u32::try_from(entry.delivery.reissues()).unwrap_or(u32::MAX);
         self.announce(now, call, Level::Reissue, attempt, Duration::ZERO);
         self.post(now, call);
-        true
     }
 
     /// Whether this exchange is the old body of a call that was sent again.
@@ -49,25 +42,19 @@ impl Client {
         earlier.is_some_and(|earlier| earlier.exchange == exchange)
     }
 
-    /// The latest request is over without an answer. Where the old body may still bring one, that is waited for, and
-    /// nothing is sent again meanwhile. Whether it is.
-    pub(super) fn waits_for_earlier(&mut self, now: Instant, call: CallId, reason: Reason) -> bool {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.lineage.earlier.is_some()) else {
-            return false;
-        };
+    /// The latest request is over without an answer, and the old body may still bring one: that is waited for.
+    pub(super) fn wait_for_earlier(&mut self, now: Instant, call: CallId, reason: Reason) {
+        let Some(entry) = self.ledger.get(call) else { return };
         entry.delivery.cause.get_or_insert(reason);
         if let Some(exchange) = self.leave_stream(now, call).and_then(|stream| stream.exchange()) {
             self.abort(exchange);
         }
         self.set_clocks(now, call);
-        true
     }
 
     /// The latest request failed: that ends the call, unless an earlier one can still answer.
     pub(super) fn fail_request(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
-        if !self.waits_for_earlier(now, call, reason) {
-            self.fail(now, call, reason, text);
-        }
+        self.happens(now, call, Happened::Failed(reason), Loss::new(DropCause::Status, text));
     }
 
     /// What the old body brings is heard. Its place in the stream is not kept: it is not resumed.

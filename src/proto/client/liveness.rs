@@ -1,13 +1,14 @@
 //! Whether the session lives: asks the machine of that name, and obeys.
 
 use super::handshake::CLOSE_WAIT;
-use super::recover::FAILURES_TO_ASK;
+use super::ladder::Loss;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Settlement};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::dispatch::{Ending, Why};
 use crate::proto::machines::liveness::{Pong, Proof, Trial, Verdict};
+use crate::proto::machines::recovery::Happened;
 use crate::proto::machines::redirect::Hop;
 use crate::proto::session::{Identity, State};
 use crate::proto::stream::Phase;
@@ -93,23 +94,15 @@ impl Client {
             if matches!(stream.phase, Phase::Asking) {
                 // A store shared by several servers may lag: the cursor is tried once more.
                 stream.refused = is_alive;
-                stream.barren += 1;
-                self.wait(now, call, false);
-            } else if is_alive && stream.failures >= FAILURES_TO_ASK && !stream.is_open() {
-                self.on_resumes_failed(now, call);
+                self.happens(now, call, Happened::Asked, Loss::new(DropCause::Network, ""));
+            } else if is_alive && !stream.is_open() {
+                let text = "its stream could not be resumed though the session lives";
+                self.happens(now, call, Happened::Lives, Loss::new(DropCause::Status, text));
             } else if stream.race.may_begin() {
                 self.on_silence_judged(now, call, verdict);
             }
         }
         self.send_queued(now);
-    }
-
-    /// The session lives, and resumes fail all the same: a call that may be sent again is not kept waiting.
-    fn on_resumes_failed(&mut self, now: Instant, call: CallId) {
-        if self.may_reissue(now, call) {
-            let text = "its stream could not be resumed though the session lives";
-            self.lost(now, call, Reason::RecoveryExhausted, DropCause::Status.into(), text, None);
-        }
     }
 
     /// The session was asked about a silent stream.

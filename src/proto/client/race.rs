@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::ladder::Loss;
 use super::{Client, Output};
 use crate::proto::event::{AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{header_value, Method, ResponseHead};
-use crate::proto::ledger::Kind;
 use crate::proto::machines::race::{Hedge, Standing};
+use crate::proto::machines::recovery::{self, Happened, Open, Pace, Step};
 use crate::proto::machines::redirect::{Hop, Verdict};
 use crate::proto::stream::{Body, Events, Phase};
 use crate::proto::time::{millis, Instant};
@@ -17,28 +18,16 @@ impl Client {
     /// No byte within `idleMs`. With a cursor, a resume is opened beside the silent body; without, the session is asked.
     pub(super) fn on_idle(&mut self, now: Instant, call: CallId) {
         let silent_ms = millis(self.patience(call));
-        let free = self.dispatch.free();
-        let Some(entry) = self.ledger.get(call) else { return };
-        let is_request = entry.request.kind == Kind::Request;
-        let Some(stream) = entry.lineage.stream.as_mut() else { return };
-        let Phase::Reading(exchange, body) = &stream.phase else { return };
-        let exchange = *exchange;
-        let resumable = matches!(body, Body::Events(_)) && stream.cursor().is_some();
-        if matches!(body, Body::Refusal(..)) || (resumable && (!is_request || free == 0)) {
-            self.abort(exchange);
-            self.on_body_over(now, call, DropCause::Idle);
-            return self.send_queued(now);
+        let free = self.dispatch.free() > 0;
+        let Some(known) = self.known(now, call) else { return };
+        let step = recovery::next(Happened::Silent { free }, &known);
+        if step != Step::GiveUp && known.body == Open::Answer {
+            let Some(stream) = self.stream(call) else { return };
+            stream.race.falls_silent();
+            self.set_clocks(now, call);
+            self.call_event(now, call, Event::Suspect { silent_ms });
         }
-        stream.race.falls_silent();
-        self.set_clocks(now, call);
-        self.call_event(now, call, Event::Suspect { silent_ms });
-        if resumable {
-            let wait = self.stream(call).map_or(Duration::ZERO, |stream| stream.not_before.since(now));
-            self.plan(now, call, Level::L1, wait);
-            self.announce(now, call, Level::L1, 1, wait);
-        } else if is_request {
-            self.ask_session(now);
-        }
+        self.obey(now, call, step, &known, Loss::new(DropCause::Idle, ""));
     }
 
     /// `idleMs` of a stream: doubled each time the session answered for it.
@@ -163,7 +152,9 @@ impl Client {
         match standing {
             Standing::Open => {}
             Standing::Won | Standing::WonAndOver | Standing::Held => self.give_up_silent(now, call),
-            Standing::Again => self.plan_race(now, call),
+            Standing::Again => {
+                self.happens(now, call, Happened::HedgeFailed, Loss::new(DropCause::Network, ""));
+            }
             Standing::Lost => self.ask_session(now),
         }
     }
@@ -184,18 +175,19 @@ impl Client {
         self.feed(now, call, hedge.exchange, &hedge.bytes);
     }
 
-    /// Plans another resume beside the silent body.
-    fn plan_race(&mut self, now: Instant, call: CallId) {
+    /// Plans a resume beside the silent body.
+    pub(super) fn plan_race(&mut self, now: Instant, call: CallId, pace: Pace) {
         let Some(stream) = self.stream(call) else { return };
-        stream.misses += 1;
-        stream.barren += 1;
         let (misses, floor) = (stream.misses, stream.not_before.since(now));
-        let wait = self.own_wait(call, misses).max(floor);
-        if !floor.is_zero() && self.passes_budget(now, call, floor) {
+        let (wait, attempt) = match pace {
+            Pace::AtOnce => (floor, 1),
+            Pace::Backoff => (self.own_wait(call, misses).max(floor), misses + 1),
+        };
+        if pace == Pace::Backoff && !floor.is_zero() && self.passes_budget(now, call, floor) {
             return; // The old body is waited for.
         }
         self.plan(now, call, Level::L1, wait);
-        self.announce(now, call, Level::L1, misses + 1, wait);
+        self.announce(now, call, Level::L1, attempt, wait);
     }
 
     /// The silent body is given up: what follows is what follows any drop.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::ladder::Loss;
 use super::replace::LOST;
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
@@ -10,6 +11,7 @@ use crate::proto::http::{Redirect, ResponseHead};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dialect::CancelBy;
 use crate::proto::machines::outage::MayGo;
+use crate::proto::machines::recovery::{self, Happened, Pace, Step};
 use crate::proto::stream::{Body, Brought, Events, Phase, Resend};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
@@ -21,8 +23,6 @@ const SPREAD: Duration = Duration::from_millis(500);
 const SPACING: Duration = Duration::from_millis(200);
 /// So many attempts are kept in the diagnostics, the newest.
 const MOST_ATTEMPTS: usize = 256;
-/// From this many failures on that say nothing of the session, it is asked.
-pub(super) const FAILURES_TO_ASK: u32 = 2;
 
 impl Client {
     /// An event stream ended without the call's response. A resume that was opened beside it takes its place.
@@ -39,44 +39,37 @@ impl Client {
         if events.resumed && events.fresh == 0 {
             stream.barren += 1;
         }
-        let (broken, cursor) = (stream.broken, stream.cursor().map(str::to_string));
-        // A probe is not worth a resume, some pages may not resume, and some users do not want it.
-        let may_resume = !self.session.no_resume && self.config.max_retries != Some(0);
-        let is_probe = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Probe);
-        let cursor = cursor.filter(|_| !is_probe && may_resume);
-        if broken > 1 || (broken == 1 && cursor.is_none()) {
+        let Some(known) = self.known(now, call) else { return };
+        let happened = Happened::Dropped { cause, moved: events.moved, hedged: hedge.is_some() };
+        let step = recovery::next(happened, &known);
+        if step == Step::Fail(Reason::MalformedResponse) {
             hedge.inspect(|hedge| _ = self.abort(hedge.exchange));
             let text = "the stream ended, and the data of its last event is no JSON";
             return self.fail(now, call, Reason::MalformedResponse, text);
         }
-        let shown = cursor.as_deref().map(|cursor| self.shown(cursor));
-        if hedge.is_none() && cursor.is_some() && cause == DropCause::End && events.moved {
+        if step == Step::Poll {
             return self.wait_politely(now, call);
         }
         self.stats.on_drop(cause);
         self.session.idle_drops += u32::from(cause == DropCause::Idle);
-        if let Some(stream) = self.stream(call).filter(|stream| stream.lost_at.is_none() && cursor.is_some())
-        {
+        if let Some(stream) = self.stream(call).filter(|stream| stream.lost_at.is_none() && known.resumable) {
             stream.lost_at = Some(now);
             self.stats.levels.l1.tried += 1;
         }
-        self.call_event(now, call, Event::Disconnected { cause, cursor: shown });
+        let cursor = self.shown_cursor(call).filter(|_| known.resumable);
+        self.call_event(now, call, Event::Disconnected { cause, cursor });
         if let Some(hedge) = hedge {
             return self.promote(now, call, hedge);
         }
-        if cursor.is_none() {
-            let said = self.stream(call).and_then(|stream| stream.said.take());
-            let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
-            let text =
-                format!("the stream ended without an answer, and without an event id to resume from{said}");
-            return self.lost(now, call, Reason::StreamLost, cause.into(), &text, None);
-        }
-        let at_once = cause == DropCause::Idle && self.stream(call).is_some_and(|stream| stream.barren == 0);
-        self.wait(now, call, at_once);
+        let said = self.stream(call).filter(|_| !known.resumable).and_then(|stream| stream.said.take());
+        let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
+        let text =
+            format!("the stream ended without an answer, and without an event id to resume from{said}");
+        self.obey(now, call, step, &known, Loss::new(cause, &text));
     }
 
     /// The server closed the stream itself and will go on (SEP-1699): no failure, no outage.
-    fn wait_politely(&mut self, now: Instant, call: CallId) {
+    pub(super) fn wait_politely(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
         let Some(stream) = entry.lineage.stream.as_mut() else { return };
         let (retry, barren) = (stream.retry, stream.barren);
@@ -96,18 +89,12 @@ impl Client {
     }
 
     /// Waits before the next resume: the server's hint, else our backoff; never less than a `Retry-After`.
-    pub(super) fn wait(&mut self, now: Instant, call: CallId, at_once: bool) {
-        let most = self.config.max_retries;
+    pub(super) fn wait(&mut self, now: Instant, call: CallId, pace: Pace) {
+        let at_once = pace == Pace::AtOnce;
         let Some(stream) = self.stream(call) else { return };
         stream.resting = false;
         stream.phase = Phase::Waiting;
         let (retry, barren) = (stream.retry, stream.barren);
-        if let Some(most) = most.filter(|most| usize::try_from(barren).is_ok_and(|barren| barren >= *most)) {
-            let text =
-                format!("{most} resumes in a row brought nothing new (reconnectionOptions.maxRetries)");
-            let why = DropCause::Network.into();
-            return self.lost(now, call, Reason::RecoveryExhausted, why, &text, None);
-        }
         let own = if at_once { Duration::ZERO } else { self.pace_of(call, retry, barren) };
         let floor = self.floor(now, call);
         let wait = own.max(floor);
@@ -272,42 +259,21 @@ impl Client {
         let status = head.status;
         self.stats.on_refused(status);
         self.note_retry_after(now, call, head);
-        match status {
-            401 | 403 if self.reauthorize(now, call, head, Resend::Get) => {}
-            401 => self.fail(now, call, Reason::Unauthorized, "the server answered the resume with 401"),
-            403 => self.fail(now, call, Reason::Forbidden, "the server answered the resume with 403"),
-            404 | 410 | 400 => self.on_cursor_refused(now, call, head),
-            408 | 409 | 425 | 429 | 500 | 502..=599 => {
-                let says_nothing = !matches!(status, 409 | 429 | 503);
-                self.on_attempt_failed(now, call, says_nothing, false);
-            }
-            _ => match &head.redirect {
-                Some(Redirect::Followed(target)) => {
-                    let to = target.shown();
-                    let text = format!("the resume was redirected to {to}, which holds no stream");
-                    self.fail(now, call, Reason::Redirected, &text);
-                }
-                _ => self.reject_resume(now, call, status),
-            },
+        let may_renew = matches!(status, 401 | 403);
+        if !(may_renew && self.reauthorize(now, call, head, Resend::Get)) {
+            let to = match &head.redirect {
+                Some(Redirect::Followed(target)) => Some(target.shown()),
+                _ => None,
+            };
+            let text = match &to {
+                _ if may_renew => format!("the server answered the resume with {status}"),
+                Some(to) => format!("the resume was redirected to {to}, which holds no stream"),
+                None => format!("the server can't resume this stream: it answered {status}"),
+            };
+            let happened = Happened::Refused { status, redirected: to.is_some() };
+            self.happens(now, call, happened, Loss::new(DropCause::Status, &text));
         }
         self.send_queued(now);
-    }
-
-    fn reject_resume(&mut self, now: Instant, call: CallId, status: u16) {
-        let text = format!("the server can't resume this stream: it answered {status}");
-        self.lost(now, call, Reason::ResumeRejected, DropCause::Status.into(), &text, None);
-    }
-
-    /// 404, 410 or 400 to a cursor: the event may be gone, or the session. The session is asked.
-    fn on_cursor_refused(&mut self, now: Instant, call: CallId, head: &ResponseHead) {
-        let ready = self.is_ready();
-        let Some(stream) = self.stream(call) else { return };
-        if stream.refused || !ready {
-            return self.reject_resume(now, call, head.status);
-        }
-        stream.phase = Phase::Asking;
-        self.set_clocks(now, call);
-        self.ask_session(now);
     }
 
     /// The resume GET got no HTTP answer.
@@ -323,7 +289,7 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             stream.rejected += 1;
         }
-        self.on_attempt_failed(now, call, true, false);
+        self.happens(now, call, Happened::Unanswered, Loss::new(DropCause::Network, ""));
     }
 
     /// HTTP is answered: whoever waited for that may go.
@@ -384,29 +350,9 @@ impl Client {
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = AttemptResult::Timeout;
         }
-        let Some(stream) = self.stream(call) else { return };
-        stream.misses += 1;
-        let at_once = stream.misses == 1;
         self.session.outage.unanswered(call);
-        self.on_attempt_failed(now, call, true, at_once);
+        self.happens(now, call, Happened::Missed, Loss::new(DropCause::Network, ""));
         self.send_queued(now);
-    }
-
-    pub(super) fn on_attempt_failed(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        says_nothing: bool,
-        at_once: bool,
-    ) {
-        let Some(stream) = self.stream(call) else { return };
-        stream.barren += 1;
-        stream.failures += u32::from(says_nothing);
-        let ask = says_nothing && stream.failures >= FAILURES_TO_ASK;
-        self.wait(now, call, at_once);
-        if ask {
-            self.ask_session(now);
-        }
     }
 
     /// Tells once per resume what came with its first data.

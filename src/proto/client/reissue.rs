@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use super::ladder::Loss;
 use super::Client;
-use crate::proto::error::{Outcome, Reason};
+use crate::proto::error::Reason;
 use crate::proto::event::{Level, ReissueCause};
 use crate::proto::jsonrpc::Id;
 use crate::proto::ledger::{Call, Kind};
+use crate::proto::machines::recovery::{may_reissue, Happened};
 use crate::proto::replay::{is_read, ReplayOption};
 use crate::proto::stream::Stream;
 use crate::proto::time::Instant;
@@ -33,10 +35,9 @@ impl Client {
 
     /// Whether the call may be sent again now.
     pub(super) fn may_reissue(&self, now: Instant, call: CallId) -> bool {
-        self.ledger.peek(call).is_some_and(|entry| {
-            entry.request.kind == Kind::Request
-                && entry.delivery.reissues() < self.config.max_reissues
-                && (entry.outcome() != Outcome::Unknown || self.is_safe(now, entry))
+        let most = self.config.max_reissues;
+        self.ledger.peek(call).filter(|entry| entry.request.kind == Kind::Request).is_some_and(|entry| {
+            may_reissue(entry.delivery.reissues(), most, entry.outcome(), || self.is_safe(now, entry))
         })
     }
 
@@ -51,15 +52,18 @@ impl Client {
         text: &str,
         floor: Option<Duration>,
     ) {
-        if self.ledger.peek(call).is_some_and(|entry| entry.is_endless() && entry.diagnostics.events > 0) {
-            return self.subscribe_again(now, call, reason, why, floor);
-        }
-        if self.waits_for_earlier(now, call, reason) {
-            return;
-        }
-        if !self.may_reissue(now, call) {
-            return self.fail(now, call, reason, text);
-        }
+        self.happens(now, call, Happened::Lost(reason), Loss { why, text, floor });
+    }
+
+    /// Sends the call again after a wait.
+    pub(super) fn reissue(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        reason: Reason,
+        why: ReissueCause,
+        floor: Option<Duration>,
+    ) {
         let kept = self.floor(now, call);
         let floor = Some(floor.unwrap_or_default().max(kept)).filter(|floor| !floor.is_zero());
         self.detach(now, call, reason, why);
@@ -75,7 +79,7 @@ impl Client {
     }
 
     /// A subscription that was open is made again, quietly, and ever more rarely where that brings nothing.
-    fn subscribe_again(
+    pub(super) fn subscribe_again(
         &mut self,
         now: Instant,
         call: CallId,

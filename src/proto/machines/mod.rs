@@ -7,4 +7,5 @@ pub(crate) mod dispatch;
 pub(crate) mod liveness;
 pub(crate) mod outage;
 pub(crate) mod race;
+pub(crate) mod recovery;
 pub(crate) mod redirect;
