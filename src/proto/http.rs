@@ -157,21 +157,34 @@ pub struct IoFailure {
     pub code: String,
 }
 
+/// How far a request came that failed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It failed before `fetch`: what it needs can't be had.
+    Unready,
+    /// And did not come in time.
+    Late,
+    /// The runtime proves that no byte of it left.
+    NotSent,
+    /// It may have arrived.
+    Unknown,
+}
+
 impl IoFailure {
-    /// Whether the code proves that no byte of the request left (browsers never tell).
-    pub(crate) fn proves_not_sent(&self) -> bool {
-        matches!(
-            self.code.as_str(),
-            "LANDFALL_NOT_SENT" // The wrapper's own: it failed before fetch.
-                | "LANDFALL_LATE" // Or what it waited for before that did not come.
-                | "ECONNREFUSED"
-                | "ENOTFOUND"
-                | "EAI_AGAIN"
-                | "EHOSTUNREACH"
-                | "ENETUNREACH"
-                | "UND_ERR_CONNECT_TIMEOUT"
-                | "ConnectionRefused"
-        )
+    /// How far the request came, by the code. (Browsers never tell.)
+    pub(crate) fn reach(&self) -> Reach {
+        match self.code.as_str() {
+            "LANDFALL_NOT_SENT" => Reach::Unready,
+            "LANDFALL_LATE" => Reach::Late,
+            "ECONNREFUSED"
+            | "ENOTFOUND"
+            | "EAI_AGAIN"
+            | "EHOSTUNREACH"
+            | "ENETUNREACH"
+            | "UND_ERR_CONNECT_TIMEOUT"
+            | "ConnectionRefused" => Reach::NotSent,
+            _ => Reach::Unknown,
+        }
     }
 }
 
@@ -224,6 +237,21 @@ mod tests {
         assert_eq!(wait("Sun, 06 Nov 1994 08:49:00 GMT"), Some(0), "a date in the past is no wait");
         for garbage in ["", "-1", "3s", "soon", "Sun, 06 Nov 1994", "Sun, 06 Foo 1994 08:49:37 GMT"] {
             assert_eq!(wait(garbage), None, "{garbage}");
+        }
+    }
+
+    #[test]
+    fn a_code_tells_how_far_a_request_came() {
+        for (code, reach) in [
+            ("LANDFALL_NOT_SENT", Reach::Unready),
+            ("LANDFALL_LATE", Reach::Late),
+            ("ECONNREFUSED", Reach::NotSent),
+            ("UND_ERR_CONNECT_TIMEOUT", Reach::NotSent),
+            ("ECONNRESET", Reach::Unknown),
+            ("", Reach::Unknown),
+        ] {
+            let failure = IoFailure { code: code.to_string(), ..IoFailure::default() };
+            assert_eq!(failure.reach(), reach, "{code}");
         }
     }
 

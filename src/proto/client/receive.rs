@@ -7,7 +7,7 @@ use super::{Client, Output};
 use crate::proto::error::{excerpt, Reason};
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::gap::split;
-use crate::proto::http::{IoFailure, Redirect, ResponseHead};
+use crate::proto::http::{IoFailure, Reach, Redirect, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::{Identity, Session};
@@ -405,17 +405,18 @@ impl Client {
                     return self.send_queued(now);
                 }
                 let Some(entry) = self.ledger.get(call) else { return };
-                if failure.code == "LANDFALL_LATE" {
-                    entry.delivery.never_left();
-                    let text = self.network_text(&failure);
-                    self.fail(now, call, Reason::ConnectTimeout, &text);
-                    return self.send_queued(now);
-                }
-                if failure.proves_not_sent() {
+                let reach = failure.reach();
+                if reach != Reach::Unknown {
                     entry.delivery.never_left();
                 }
                 let text = self.network_text(&failure);
-                self.lost(now, call, Reason::NetworkError, DropCause::Network.into(), &text, None);
+                match reach {
+                    Reach::Late => self.fail(now, call, Reason::ConnectTimeout, &text),
+                    Reach::Unready | Reach::NotSent | Reach::Unknown => {
+                        let why = DropCause::Network.into();
+                        self.lost(now, call, Reason::NetworkError, why, &text, None);
+                    }
+                }
             }
             Some(Phase::Resuming(_)) => self.on_resume_failed(now, call),
             Some(Phase::Reading(..)) => self.on_body_over(now, call, DropCause::Network),

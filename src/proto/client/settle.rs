@@ -3,7 +3,7 @@
 use super::{Client, Output};
 use crate::proto::error::{excerpt, Outcome, Reason};
 use crate::proto::event::{Event, Failure, Settlement};
-use crate::proto::http::IoFailure;
+use crate::proto::http::{IoFailure, Reach};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::stream::{Body, Phase};
 use crate::proto::time::Instant;
@@ -95,9 +95,9 @@ impl Client {
             _ => word,
         });
         let said = self.said(&words.collect::<Vec<_>>().join(" "), 0);
-        match failure.code.as_str() {
-            "" | "LANDFALL_NOT_SENT" | "LANDFALL_LATE" => format!("the request failed: {said}"),
-            code => format!("the request failed: {said} ({})", excerpt(code)),
+        match (failure.reach(), failure.code.as_str()) {
+            (Reach::Unready | Reach::Late, _) | (_, "") => format!("the request failed: {said}"),
+            (_, code) => format!("the request failed: {said} ({})", excerpt(code)),
         }
     }
 
