@@ -132,8 +132,8 @@ const ladder = picture(960, 772, "The ladder of recovery", [
     [
       "2  Ask the session: POST ping",
       "answered: it lives. Once more rung 1, then rung 3",
-      "refused: 404, 410, twice no network: rung 4",
-      "timed out: proves nothing, back to rung 1",
+      "404, 410: it is dead, rung 4; timed out: proves nothing",
+      "no network, twice: a silent body is given up",
     ],
     "act",
   ),
@@ -344,8 +344,8 @@ const house = picture(960, 620, "The house: core, driver, wrapper", [
     76,
     [
       "machines: one question each, their state their own",
-      "outage, liveness, dispatch, race, recovery, dialect, call;",
-      "none knows the client",
+      "recovery, race, liveness, outage, dispatch, dialect, call,",
+      "redirect; none knows the client",
     ],
     "act",
   ),
