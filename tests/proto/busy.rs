@@ -272,3 +272,22 @@ fn resumes_beside_a_silent_body_are_among_those_that_max_retries_bounds() {
         }
     }
 }
+
+#[test]
+fn two_pings_that_the_network_refuses_in_one_breath_end_no_body() {
+    let mut world = World::connected(options());
+    let (first, first_id, first_post) = world.streaming();
+    world.pass(1_000);
+    let (second, second_id, second_post) = world.streaming();
+    world.pass(44_000);
+    for _ in 0..2 {
+        let (ping, request) = world.request();
+        assert!(is(&request, "ping"));
+        world.cut(ping);
+        world.pass(1_000);
+    }
+    assert!(world.aborted.is_empty() && world.is_pending(first) && world.is_pending(second));
+    world.body(first_post, &result(&first_id));
+    world.body(second_post, &result(&second_id));
+    assert!(world.answer(first).contains("ok") && world.answer(second).contains("ok"));
+}

@@ -82,8 +82,8 @@ pub(crate) struct Liveness {
     /// The ping under way; one for all calls.
     probe: Option<CallId>,
     asked_at: Instant,
-    /// The last ping met the network's refusal, and no HTTP answer came since.
-    cut: bool,
+    /// When the ping was sent that met the network's refusal first, with no HTTP answer since.
+    cut: Option<Instant>,
     /// Pings in a row that failed, and no request was accepted between them.
     failed: u32,
     /// The next ping is the second word on a failed one: it is not followed by a third for that reason.
@@ -113,7 +113,7 @@ impl Liveness {
 
     /// HTTP was answered, whatever it said.
     pub(crate) fn http_answered(&mut self) {
-        self.cut = false;
+        self.cut = None;
     }
 
     /// The session took a request.
@@ -138,7 +138,8 @@ impl Liveness {
     /// The ping is over. `again`: between two of them, at least. `may_try`: the session may be replaced now.
     pub(crate) fn heard(&mut self, now: Instant, pong: Pong, again: Duration, may_try: bool) -> Verdict {
         self.probe = None;
-        let cut_before = std::mem::replace(&mut self.cut, pong == Pong::Cut);
+        let cut = self.cut.take().unwrap_or(self.asked_at);
+        self.cut = (pong == Pong::Cut).then_some(cut);
         let is_second_word = std::mem::take(&mut self.asks_again);
         let failed = pong == Pong::Failed;
         match pong {
@@ -164,8 +165,9 @@ impl Liveness {
         self.suspect = false;
         match pong {
             Pong::Answered => Verdict::Alive,
-            Pong::Cut if cut_before => Verdict::CutOff,
-            Pong::Cut => Verdict::Unknown { ask_at: Some(self.asked_at + again) },
+            // Two refusals in one breath are one: others may have asked meanwhile.
+            Pong::Cut if self.asked_at >= cut + again => Verdict::CutOff,
+            Pong::Cut => Verdict::Unknown { ask_at: Some(cut + again) },
             Pong::Failed | Pong::Unknown => Verdict::Unknown { ask_at: None },
         }
     }
@@ -273,7 +275,7 @@ mod tests {
             (&[Unknown], unknown),
             (&[Unknown, Unknown, Unknown], unknown),
             (&[Cut], soon),
-            (&[Cut, Cut], Verdict::CutOff),
+            (&[Cut, Cut], soon),
             (&[Cut, Unknown, Cut], soon),
             (&[Failed], Verdict::AskAt(at(105))),
             (&[Failed, Failed], Verdict::Try),
@@ -288,18 +290,33 @@ mod tests {
     }
 
     #[test]
+    fn the_network_refuses_for_good_when_it_does_so_twice_and_not_in_one_breath() {
+        for (seconds, verdict) in [
+            (104, Verdict::Unknown { ask_at: Some(at(105)) }),
+            (105, Verdict::CutOff),
+            (200, Verdict::CutOff),
+        ] {
+            let mut liveness = asked();
+            hears(&mut liveness, Pong::Cut);
+            liveness.asks(at(seconds), PING);
+            assert_eq!(liveness.heard(at(seconds), Pong::Cut, AGAIN, true), verdict, "{seconds}");
+        }
+    }
+
+    #[test]
     fn what_happens_between_two_pings_counts() {
         type Between = fn(&mut Liveness);
         let cases: [(Pong, Between, Verdict); 3] = [
-            (Pong::Cut, Liveness::http_answered, Verdict::Unknown { ask_at: Some(at(105)) }),
+            (Pong::Cut, Liveness::http_answered, Verdict::Unknown { ask_at: Some(at(110)) }),
             // A request was taken: the second failure is a first one again, and no third ping is made for it.
             (Pong::Failed, Liveness::accepted, Verdict::Unknown { ask_at: None }),
-            (Pong::Failed, Liveness::reset, Verdict::AskAt(at(105))),
+            (Pong::Failed, Liveness::reset, Verdict::AskAt(at(110))),
         ];
         for (pong, between, verdict) in cases {
             let mut liveness = asked();
             hears(&mut liveness, pong);
             between(&mut liveness);
+            liveness.asks(at(105), PING);
             assert_eq!(hears(&mut liveness, pong), verdict, "{pong:?}");
         }
     }

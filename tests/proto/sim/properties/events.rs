@@ -59,9 +59,11 @@ impl Judge<'_> {
         self.note_hung_ping(id, &network.links[id]);
         let Some(watch) = network.links[id].call else { return };
         let (link, is_race) = (&network.links[id], network.is_rival(id) || network.has_rival(id));
+        let is_cut_off = self.sessions.cut_pings >= 2;
         let seen = &mut self.watches[watch];
         let could_answer = link.reading && !link.ended && !link.earlier && !is_race && link.fate.is_stream();
-        seen.gave_up |= could_answer;
+        // The network refused two pings in a row: what is silent is dead.
+        seen.gave_up |= could_answer && !is_cut_off;
         seen.dropped = None;
         if seen.rival.as_ref().is_some_and(|(rival, _)| *rival == id) {
             seen.rival = None;

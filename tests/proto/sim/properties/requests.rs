@@ -55,7 +55,6 @@ impl Judge<'_> {
     fn check_reissue(&mut self, now: Time, watch: usize, network: &Network) {
         let plan = self.plan(watch);
         let crowded = self.schedule.client.max_concurrent < 32;
-        let cut_off = self.sessions.cut_pings >= 2;
         let open =
             network.links.iter().filter(|link| link.call == Some(watch) && link.earlier && link.is_open());
         let open = open.count();
@@ -67,7 +66,7 @@ impl Judge<'_> {
         let gap = seen.gaps > 0 && plan.is_some_and(|plan| plan.on_gap == OnGap::Reissue);
         let gave_up = std::mem::take(&mut seen.gave_up);
         let replaced = std::mem::take(&mut seen.replaced);
-        let ended = replaced || gap || crowded || cut_off;
+        let ended = replaced || gap || crowded;
         let call = seen.plan;
         self.expect(!beside || (open == 1 && once && silent), || {
             format!("call {call:?} is sent again while {open} older requests of it can still answer")
