@@ -1,8 +1,8 @@
 //! Credentials: one flight for all that were refused, and what waits for it (ARCHITECTURE.md,
 //! "Sessions and eras").
 
-use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallId, Challenge, ExchangeId, Options, Outcome, Reason, ResponseHead};
+use crate::world::{header, id_of, note, options, result, World, GREETING, JSON, SSE};
+use landfall::proto::{CallId, CallSpec, Challenge, ExchangeId, Options, Outcome, Reason, ResponseHead};
 
 fn world() -> World {
     World::connected(Options { auth: true, ..options() })
@@ -195,9 +195,36 @@ fn the_handshake_waits_for_credentials_too() {
     let (post, request) = world.request();
     let id = id_of(&request);
     world.head(post, 200, JSON, Some("s1"));
-    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{}"#, crate::world::GREETING));
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{GREETING}"#));
     world.end(post);
     let (post, _) = world.request();
     world.head(post, 202, "", None);
     assert!(world.ready.is_some());
+}
+
+#[test]
+fn a_call_that_went_on_in_another_session_is_not_sent_again_when_credentials_come() {
+    let mut world = world();
+    let spec = || CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() };
+    let waiting = world.call_with(spec());
+    let (post, _) = world.request();
+    world.head(post, 401, "", None);
+    world.end(post);
+    assert_eq!(world.challenges.len(), 1);
+    world.call_with(spec());
+    let (post, _) = world.request();
+    world.head(post, 404, "", None); // The session is dead: both go on in the next one.
+    world.end(post);
+    let (post, request) = world.request();
+    let id = id_of(&request);
+    world.head(post, 200, JSON, Some("s2"));
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{GREETING}"#));
+    world.end(post);
+    let (post, _) = world.request();
+    world.head(post, 202, "", None);
+    assert_eq!(world.requests.len(), 2);
+    world.client.authorized(world.now, true);
+    world.drain();
+    assert_eq!(world.requests.len(), 2, "it is under way already");
+    assert!(world.is_pending(waiting));
 }

@@ -56,7 +56,7 @@ impl Client {
         self.timers.stop(Owner::Call(call), Clock::Handshake);
         self.set_clocks(now, call);
         if challenge == Challenge::Unauthorized && !is_current && !self.credentials.in_flight {
-            self.resend(now, call, Hop::default()); // There are others already.
+            self.resend_held(now, call, Hop::default()); // There are others already.
             return true;
         }
         self.credentials.waiting.push((call, challenge));
@@ -80,7 +80,7 @@ impl Client {
         }
         for (call, challenge) in std::mem::take(&mut self.credentials.waiting) {
             match (ok, challenge) {
-                (true, _) => self.resend(now, call, Hop::default()),
+                (true, _) => self.resend_held(now, call, Hop::default()),
                 (false, Challenge::Unauthorized) => {
                     let text = "the server wants credentials, and there are none that it may accept";
                     self.fail(now, call, Reason::Unauthorized, text);

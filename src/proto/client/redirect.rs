@@ -52,8 +52,15 @@ impl Client {
         policy.judge(head, method, entry.delivery.attempt.redirects)
     }
 
+    /// What a request waited for is there, if it still does: it goes out once more.
+    pub(super) fn resend_held(&mut self, now: Instant, call: CallId, hop: Hop) {
+        if matches!(self.stream(call).map(|stream| &stream.phase), Some(Phase::Held(_))) {
+            self.resend(now, call, hop);
+        }
+    }
+
     /// The same request goes out once more.
-    pub(super) fn resend(&mut self, now: Instant, call: CallId, hop: Hop) {
+    fn resend(&mut self, now: Instant, call: CallId, hop: Hop) {
         let kind = self.ledger.peek(call).map(|entry| entry.request.kind);
         match (kind, self.stream(call).map(|stream| &stream.phase)) {
             (Some(Kind::Listen), _) => self.open_listen_at(now, call, hop),
@@ -128,7 +135,7 @@ impl Client {
         self.release(now, scout);
         for call in waiting {
             match (found, &head.redirect) {
-                (true, _) => self.resend(now, call, Hop { url: None, redirects: 1 }),
+                (true, _) => self.resend_held(now, call, Hop { url: None, redirects: 1 }),
                 (false, place) => {
                     self.refuse_redirect(now, call, place.as_ref().unwrap_or(&Redirect::Hidden))
                 }

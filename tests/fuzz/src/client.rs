@@ -228,15 +228,14 @@ fn head(status: u8, kind: u8, session: u8, wait: u8, redirect: u8) -> ResponseHe
         retry_after: some(script::retry_after(wait)),
         challenged: wait % 2 == 1,
         insufficient_scope: wait % 3 == 2,
-        redirect: (redirect % 8 == 7)
-            .then(|| {
-                let target = Target { url: "http://h/x?q".to_string(), same_origin: redirect & 32 != 0 };
-                match redirect >> 6 {
-                    0 => Redirect::Hidden,
-                    1 => Redirect::Followed(target),
-                    _ => Redirect::To(target),
-                }
-            }),
+        redirect: (redirect % 8 == 7).then(|| {
+            let target = Target { url: "http://h/x?q".to_string(), same_origin: redirect & 32 != 0 };
+            match redirect >> 6 {
+                0 => Redirect::Hidden,
+                1 => Redirect::Followed(target),
+                _ => Redirect::To(target),
+            }
+        }),
     }
 }
 
