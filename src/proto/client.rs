@@ -22,12 +22,14 @@ mod send;
 mod settle;
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::backoff::Rng;
 use super::config::{Config, OnGap, TimeoutOptions};
+use super::cursor::Held;
 use super::error::ConfigError;
 use super::event::{Event, GapKind, MessageRef, Settlement};
 use super::http::{HttpRequest, IoFailure, ResponseHead};
@@ -39,7 +41,7 @@ use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
 use super::session::{Session, State};
 use super::stats::Metrics;
-use super::time::{millis, Instant};
+use super::time::Instant;
 use super::timer::{Clock, Owner, Timers};
 use super::{CallId, ExchangeId};
 use authorize::Credentials;
@@ -49,6 +51,8 @@ use authorize::Credentials;
 pub enum Input<'a> {
     /// The instant of [`Output::Timeout`] came. Late or spurious ones are no-ops.
     Timeout,
+    /// A request was handed to `fetch`: from here on the server may have it. Until then its call is `not_sent`.
+    Sent(ExchangeId),
     /// Response headers came.
     Head(ExchangeId, ResponseHead),
     /// Bytes of a response body came.
@@ -140,6 +144,15 @@ pub struct CallSpec {
     pub timed: bool,
 }
 
+/// What bounds a call beside the core, should that hang.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// `deadlineMs`.
+    pub deadline: Duration,
+    /// `connectMs`.
+    pub connect: Duration,
+}
+
 /// Why other credentials are asked for.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -182,8 +195,10 @@ pub struct Client {
     /// A JSON array of the messages that outputs point to; empty, or complete.
     messages: String,
     message_count: u32,
+    /// Events that were in hand when their call settled, until the next input: where the host tells both in one go, it
+    /// may report on them still.
+    unreported: Vec<(CallId, Held)>,
     next_call: u32,
-    next_key: u32,
     stats: Metrics,
 }
 
@@ -207,8 +222,8 @@ impl Client {
             outputs: VecDeque::new(),
             messages: String::new(),
             message_count: 0,
+            unreported: Vec::new(),
             next_call: 1,
-            next_key: 1,
             stats: Metrics::default(),
         }
     }
@@ -273,10 +288,12 @@ impl Client {
         self.answer_request(now, body);
     }
 
-    /// The handler of an event is done with it, or failed (`ok` false). A key that is not in hand is a no-op.
-    pub fn handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
+    /// The handlers of these events of a call are done with them, or failed (`ok` false). The keys of a call count up
+    /// by one; those that are not in hand are left out. Of a call whose outcome is drained and not told yet, an event that
+    /// failed gives an [`Event::EventSkipped`] that is to be told before that outcome.
+    pub fn handled(&mut self, now: Instant, call: CallId, keys: RangeInclusive<u32>, ok: bool) {
         self.begin();
-        self.on_handled(now, call, key, ok);
+        self.on_handled(now, call, &keys, ok);
     }
 
     /// The application found events missing between two of its own: a certain gap.
@@ -293,14 +310,15 @@ impl Client {
         }
     }
 
-    /// The number that the next call gets.
-    pub fn next_call(&self) -> CallId {
-        CallId(self.next_call)
+    /// The request id that the next call gets, unless it brings one along.
+    pub fn next_request_id(&self) -> String {
+        self.request_id(CallId(self.next_call))
     }
 
-    /// `deadlineMs` of a call that has not ended, in milliseconds.
-    pub fn deadline_ms(&self, call: CallId) -> Option<f64> {
-        self.ledger.peek(call).map(|entry| millis(entry.request.timeouts.deadline))
+    /// The clocks in force for a call that has not ended.
+    pub fn terms(&self, call: CallId) -> Option<Terms> {
+        let timeouts = &self.ledger.peek(call)?.request.timeouts;
+        Some(Terms { deadline: timeouts.deadline, connect: timeouts.connect })
     }
 
     /// Ends a call by the caller's wish: it settles at once, then the server is told. A no-op for a call that ended.
@@ -312,9 +330,11 @@ impl Client {
     /// Takes what happened outside.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         self.begin();
+        self.unreported.clear();
         self.wake(now);
         match input {
             Input::Timeout => {}
+            Input::Sent(exchange) => self.on_sent(exchange),
             Input::Head(exchange, head) => self.on_head(now, exchange, head),
             Input::Body(exchange, bytes) => self.on_body(now, exchange, bytes),
             Input::End(exchange) => self.on_end(now, exchange),
@@ -331,6 +351,11 @@ impl Client {
     #[must_use = "an output that is not obeyed is lost"]
     pub fn poll_output(&mut self) -> Output {
         self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timers.next()))
+    }
+
+    /// Whether there is something to poll besides the timeout, which is the same as before where there is nothing.
+    pub fn has_outputs(&self) -> bool {
+        !self.outputs.is_empty()
     }
 
     /// The messages that the latest outputs point to, as the text of a JSON array.

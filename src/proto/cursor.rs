@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::RangeInclusive;
 
 use super::http::header_value;
 use super::sorted::SortedMap;
@@ -88,13 +89,16 @@ impl Block {
     }
 }
 
+/// Events in hand: their keys, and their ids where they have any.
+pub(crate) type Held = Vec<(u32, Option<String>)>;
+
 /// What a report did.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The cursor moved.
     pub(crate) moved: bool,
-    /// An event failed for good: its id, where it has one.
-    pub(crate) skipped: Option<Option<String>>,
+    /// Events that failed for good: their ids, where they have any.
+    pub(crate) skipped: Vec<Option<String>>,
 }
 
 /// The cursor of one lineage, and the events it waits for.
@@ -104,6 +108,10 @@ pub(crate) struct Cursor {
     /// An id came that no request can carry: the place in the stream is lost.
     unusable: bool,
     blocks: VecDeque<Block>,
+    /// How many of these are in hand, and their bytes.
+    in_hand: (usize, usize),
+    /// How many of these failed.
+    failed: usize,
     seen: Seen,
 }
 
@@ -136,13 +144,17 @@ impl Cursor {
     /// A block came and was handed out under `key`, or needs no handler. Whether the cursor moved.
     pub(crate) fn arrive(&mut self, id: Option<&str>, key: Option<u32>, bytes: usize) -> bool {
         let state = if key.is_some() { State::InHand } else { State::Done };
-        let again = id.filter(|id| !id.is_empty()).and_then(|id| {
+        let again = id.filter(|id| !id.is_empty() && self.failed > 0).and_then(|id| {
             self.blocks.iter_mut().find(|b| b.state == State::Failed && b.id.as_deref() == Some(id))
         });
         if let Some(block) = again {
             block.second = !std::mem::take(&mut block.broken);
             (block.key, block.state) = (key, state);
+            let bytes = block.bytes;
+            self.failed -= 1;
+            self.hold(key, bytes);
         } else {
+            self.hold(key, bytes);
             self.blocks.push_back(Block::new(id, key, bytes, state));
         }
         self.advance()
@@ -155,9 +167,10 @@ impl Cursor {
         let mut near = self.blocks.iter().take(NEAR);
         let known = id.is_some() && near.any(|block| block.broken && block.id.as_deref() == id);
         if self.blocks.len() > Seen::MOST {
-            self.blocks.pop_front();
+            self.drop_first();
         }
         if !known {
+            self.failed += 1;
             self.blocks.push_back(Block { broken: true, ..Block::new(id, None, 1, State::Failed) });
         }
         known
@@ -168,23 +181,54 @@ impl Cursor {
         self.id.as_deref()
     }
 
-    /// A handler reported. `None` for a key that is not in hand.
-    pub(crate) fn handled(&mut self, key: u32, ok: bool) -> Option<Report> {
-        let in_hand = |block: &&mut Block| block.key == Some(key) && block.state == State::InHand;
-        let block = self.blocks.iter_mut().find(in_hand)?;
-        block.state = if ok || block.second { State::Done } else { State::Failed };
-        let skipped = (!ok && block.second).then(|| block.id.clone());
-        if block.state == State::Done && block.id.is_some() {
-            self.seen.insert(block.hash);
+    /// Handlers reported. Keys that are not in hand are left out.
+    pub(crate) fn handled(&mut self, keys: &RangeInclusive<u32>, ok: bool) -> Report {
+        let mut report = Report::default();
+        let mut left = keys.end().saturating_sub(*keys.start()).saturating_add(1);
+        let in_hand = |block: &&mut Block| {
+            block.state == State::InHand && block.key.is_some_and(|key| keys.contains(&key))
+        };
+        for block in self.blocks.iter_mut().filter(in_hand) {
+            self.in_hand = (self.in_hand.0 - 1, self.in_hand.1 - block.bytes);
+            block.state = if ok || block.second { State::Done } else { State::Failed };
+            self.failed += usize::from(block.state == State::Failed);
+            if !ok && block.second {
+                report.skipped.push(block.id.clone());
+            }
+            if block.state == State::Done && block.id.is_some() {
+                self.seen.insert(block.hash);
+            }
+            left -= 1;
+            if left == 0 {
+                break; // What comes after them is not searched.
+            }
         }
-        Some(Report { moved: self.advance(), skipped })
+        report.moved = self.advance();
+        report
+    }
+
+    fn hold(&mut self, key: Option<u32>, bytes: usize) {
+        if key.is_some() {
+            self.in_hand = (self.in_hand.0 + 1, self.in_hand.1 + bytes);
+        }
+    }
+
+    /// The first block is given up, whatever became of it.
+    fn drop_first(&mut self) {
+        match self.blocks.pop_front() {
+            Some(block) if block.state == State::InHand => {
+                self.in_hand = (self.in_hand.0 - 1, self.in_hand.1 - block.bytes);
+            }
+            Some(block) if block.state == State::Failed => self.failed -= 1,
+            _ => {}
+        }
     }
 
     /// Commits what is handled up to the first event that is not.
     fn advance(&mut self) -> bool {
         let mut moved = false;
         if self.blocks.len() > Seen::MOST {
-            self.blocks.pop_front(); // What held it back for so long won't come again.
+            self.drop_first(); // What held it back for so long won't come again.
         }
         while self.blocks.front().is_some_and(|block| block.state == State::Done) {
             let Some(Block { id: Some(id), hash, bytes, .. }) = self.blocks.pop_front() else { continue };
@@ -230,14 +274,13 @@ impl Cursor {
     }
 
     /// Events in hand: their keys, and their ids where they have any.
-    pub(crate) fn held(&self) -> Vec<(u32, Option<String>)> {
+    pub(crate) fn held(&self) -> Held {
         let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
         in_hand.filter_map(|block| Some((block.key?, block.id.clone()))).collect()
     }
 
     /// Events in hand, and their bytes.
     pub(crate) fn in_hand(&self) -> (usize, usize) {
-        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
-        in_hand.fold((0, 0), |(events, bytes), block| (events + 1, bytes + block.bytes))
+        self.in_hand
     }
 }

@@ -60,7 +60,7 @@ mod stream;
 mod time;
 mod timer;
 
-pub use client::{CallSpec, Challenge, Client, Input, Load, Output};
+pub use client::{CallSpec, Challenge, Client, Input, Load, Output, Terms};
 pub use config::{Carry, Config, OnGap, Options, SessionToResume, TimeoutOptions};
 pub use era::EraOption;
 pub use error::{ConfigError, Outcome, Reason};

@@ -1,4 +1,5 @@
 //! The exports. `handle` names a transport, `now` is epoch milliseconds; a call for an unknown handle does nothing.
+//! Those that give a number give the address of what the core tells: see [`super::protocol`].
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -6,11 +7,11 @@ use std::sync::Once;
 
 use wasm_bindgen::prelude::*;
 
-use super::batch::to_js;
 use super::host::Host;
 use super::options::{config_error, Object};
+use super::protocol::to_js;
 use super::transport::Transport;
-use crate::proto::{CallId, Client, Config, ExchangeId, Input, Instant, IoFailure, SortedMap};
+use crate::proto::{CallId, Client, Config, ConfigError, ExchangeId, Input, Instant, IoFailure, SortedMap};
 
 thread_local! {
     static TRANSPORTS: RefCell<SortedMap<u32, Rc<Transport>>> = const { RefCell::new(SortedMap::new()) };
@@ -25,8 +26,16 @@ fn transport(handle: u32) -> Option<Rc<Transport>> {
     TRANSPORTS.with_borrow(|all| all.get(&handle).cloned())
 }
 
-fn enter(handle: u32, now: f64, change: impl FnOnce(&mut Client, Instant)) -> JsValue {
-    transport(handle).map_or(JsValue::UNDEFINED, |transport| transport.enter(now, change))
+fn enter(handle: u32, now: f64, change: impl FnOnce(&mut Client, Instant)) -> u32 {
+    transport(handle).map_or(0, |transport| transport.enter(now, change))
+}
+
+fn make(
+    handle: u32,
+    now: f64,
+    change: impl FnOnce(&mut Client, Instant) -> Result<Option<CallId>, ConfigError>,
+) -> u32 {
+    transport(handle).map_or(0, |transport| transport.make(now, change))
 }
 
 /// Asks the wrapper of this transport for a poll.
@@ -65,54 +74,65 @@ pub fn create(host: Host, config: &JsValue, _now: f64) -> JsValue {
     JsValue::from(handle)
 }
 
-/// Begins the handshake.
+/// Begins the handshake: the first output is what was made, unless a Client does its own.
 #[wasm_bindgen]
-pub fn connect(handle: u32, now: f64) -> JsValue {
-    enter(handle, now, Client::connect)
+pub fn connect(handle: u32, now: f64) -> u32 {
+    make(handle, now, |client, now| Ok(client.connect(now)))
 }
 
-/// Makes a call: its number, or `{ option, message }`. `drain` must follow.
+/// Makes a call: the first output is what was made, or refused.
 #[wasm_bindgen]
-pub fn call(handle: u32, now: f64, spec: &JsValue) -> JsValue {
-    let Some(transport) = transport(handle) else { return JsValue::UNDEFINED };
-    match transport
-        .change(now, |client, now| Object(spec).call_spec().and_then(|spec| client.call(now, spec)))
-    {
-        Ok(call) => JsValue::from(call.0),
-        Err(error) => config_error(&error),
-    }
-}
-
-/// The request id of a call.
-#[wasm_bindgen]
-pub fn request_id(handle: u32, call: u32) -> String {
-    transport(handle).map_or_else(String::new, |transport| {
-        transport.change(0.0, |client, _| client.request_id(CallId(call)))
+pub fn call(handle: u32, now: f64, spec: &JsValue) -> u32 {
+    make(handle, now, |client, now| {
+        Object(spec).call_spec().and_then(|spec| client.call(now, spec)).map(Some)
     })
 }
 
-/// Sends a notification: its call number. `drain` must follow.
+/// Sends a notification: the first output is what was made.
 #[wasm_bindgen]
 pub fn notify(handle: u32, now: f64, method: &str, params: &str) -> u32 {
+    make(handle, now, |client, now| Ok(Some(client.notify(now, method, params))))
+}
+
+/// Ends the session at the server: the first output is what was made.
+#[wasm_bindgen]
+pub fn terminate(handle: u32, now: f64) -> u32 {
+    make(handle, now, |client, now| Ok(Some(client.terminate(now))))
+}
+
+/// The request id that the next call gets, unless it brings one along.
+#[wasm_bindgen]
+pub fn next_request_id(handle: u32) -> String {
     transport(handle)
-        .map_or(0, |transport| transport.change(now, |client, now| client.notify(now, method, params)).0)
+        .map_or_else(String::new, |transport| transport.change(0.0, |client, _| client.next_request_id()))
 }
 
 /// Answers a request of the server's.
 #[wasm_bindgen]
-pub fn answer(handle: u32, now: f64, body: &str) -> JsValue {
+pub fn answer(handle: u32, now: f64, body: &str) -> u32 {
     enter(handle, now, |client, now| client.answer(now, body))
 }
 
-/// The handler of an event is done with it, or failed.
+/// The handlers of the events from `first` to `last` are done with them, or failed: whether `drain` has something to tell.
 #[wasm_bindgen]
-pub fn handled(handle: u32, now: f64, call: u32, key: u32, ok: bool) -> JsValue {
-    enter(handle, now, |client, now| client.handled(now, CallId(call), key, ok))
+pub fn handled(handle: u32, now: f64, call: u32, first: u32, last: u32, ok: bool) -> bool {
+    transport(handle).is_some_and(|transport| {
+        transport.change(now, |client, now| {
+            client.handled(now, CallId(call), first..=last, ok);
+            client.has_outputs()
+        })
+    })
+}
+
+/// Obeys what `handled` asked.
+#[wasm_bindgen]
+pub fn drain(handle: u32, now: f64) -> u32 {
+    enter(handle, now, |_, _| {})
 }
 
 /// The application found events missing.
 #[wasm_bindgen]
-pub fn gap(handle: u32, now: f64, call: u32) -> JsValue {
+pub fn gap(handle: u32, now: f64, call: u32) -> u32 {
     enter(handle, now, |client, now| client.report_gap(now, CallId(call)))
 }
 
@@ -124,22 +144,9 @@ pub fn metrics(handle: u32, now: f64, reset: bool) -> JsValue {
     })
 }
 
-/// The number that the next call gets.
-#[wasm_bindgen]
-pub fn next_call(handle: u32) -> u32 {
-    transport(handle).map_or(0, |transport| transport.change(0.0, |client, _| client.next_call()).0)
-}
-
-/// `deadlineMs` of a call that has not ended; NaN for any other.
-#[wasm_bindgen]
-pub fn deadline_ms(handle: u32, call: u32) -> f64 {
-    let deadline = |client: &mut Client, _| client.deadline_ms(CallId(call));
-    transport(handle).and_then(|transport| transport.change(0.0, deadline)).unwrap_or(f64::NAN)
-}
-
 /// Cancels a call; the server is told this reason, where there is one.
 #[wasm_bindgen]
-pub fn cancel(handle: u32, now: f64, call: u32, reason: Option<String>) -> JsValue {
+pub fn cancel(handle: u32, now: f64, call: u32, reason: Option<String>) -> u32 {
     enter(handle, now, |client, now| match &reason {
         Some(reason) => client.cancel_because(now, CallId(call), reason),
         None => client.cancel(now, CallId(call)),
@@ -148,20 +155,14 @@ pub fn cancel(handle: u32, now: f64, call: u32, reason: Option<String>) -> JsVal
 
 /// There are other credentials, or there are none.
 #[wasm_bindgen]
-pub fn authorized(handle: u32, now: f64, ok: bool) -> JsValue {
+pub fn authorized(handle: u32, now: f64, ok: bool) -> u32 {
     enter(handle, now, |client, now| client.authorized(now, ok))
 }
 
 /// Ends a wait that was given to the wrapper.
 #[wasm_bindgen]
-pub fn reconnect(handle: u32, now: f64, call: u32) -> JsValue {
+pub fn reconnect(handle: u32, now: f64, call: u32) -> u32 {
     enter(handle, now, |client, now| client.reconnect(now, CallId(call)))
-}
-
-/// Ends the session at the server: a call number. `drain` must follow.
-#[wasm_bindgen]
-pub fn terminate(handle: u32, now: f64) -> u32 {
-    transport(handle).map_or(0, |transport| transport.change(now, Client::terminate).0)
 }
 
 /// The protocol version that the Client negotiated.
@@ -174,39 +175,45 @@ pub fn set_version(handle: u32, version: &str) {
 
 /// Ends the session.
 #[wasm_bindgen]
-pub fn close(handle: u32, now: f64) -> JsValue {
+pub fn close(handle: u32, now: f64) -> u32 {
     enter(handle, now, Client::close)
+}
+
+/// A request is handed to `fetch`.
+#[wasm_bindgen]
+pub fn sent(handle: u32, now: f64, exchange: u32) -> u32 {
+    enter(handle, now, |client, now| client.handle_input(now, Input::Sent(ExchangeId(exchange))))
 }
 
 /// Takes bytes of a body.
 #[wasm_bindgen]
-pub fn push(handle: u32, now: f64, exchange: u32, bytes: &[u8]) -> JsValue {
+pub fn push(handle: u32, now: f64, exchange: u32, bytes: &[u8]) -> u32 {
     enter(handle, now, |client, now| client.handle_input(now, Input::Body(ExchangeId(exchange), bytes)))
 }
 
 /// A body ended cleanly.
 #[wasm_bindgen]
-pub fn end(handle: u32, now: f64, exchange: u32) -> JsValue {
+pub fn end(handle: u32, now: f64, exchange: u32) -> u32 {
     enter(handle, now, |client, now| client.handle_input(now, Input::End(ExchangeId(exchange))))
 }
 
 /// Reading a body failed.
 #[wasm_bindgen]
-pub fn fail(handle: u32, now: f64, exchange: u32, message: String, code: String) -> JsValue {
+pub fn fail(handle: u32, now: f64, exchange: u32, message: String, code: String) -> u32 {
     let failure = IoFailure { message, code };
     enter(handle, now, |client, now| client.handle_input(now, Input::Failed(ExchangeId(exchange), failure)))
 }
 
 /// Runs what was scheduled.
 #[wasm_bindgen]
-pub fn poll(handle: u32, now: f64) -> JsValue {
-    transport(handle).map_or(JsValue::UNDEFINED, |transport| transport.poll(now))
+pub fn poll(handle: u32, now: f64) -> u32 {
+    transport(handle).map_or(0, |transport| transport.poll(now))
 }
 
-/// Obeys what earlier changes asked.
+/// The rare ones of the outputs that the export before told of, in order.
 #[wasm_bindgen]
-pub fn drain(handle: u32, now: f64) -> JsValue {
-    enter(handle, now, |_, _| {})
+pub fn rare(handle: u32) -> JsValue {
+    transport(handle).map_or(JsValue::UNDEFINED, |transport| transport.rare())
 }
 
 /// Forgets a transport: its timer stops, its tasks are dropped.

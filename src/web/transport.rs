@@ -11,11 +11,12 @@ use gloo_timers::future::TimeoutFuture;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 
-use super::batch::Batch;
 use super::executor::Executor;
 use super::host::{io_failure, request_init, response_head, Host};
+use super::protocol::{Made, Outbox};
 use crate::proto::{
-    Client, Config, ExchangeId, HttpRequest, Input, Instant, IoFailure, Manner, Output, ResponseHead,
+    CallId, Client, Config, ConfigError, ExchangeId, HttpRequest, Input, Instant, IoFailure, Manner, Output,
+    ResponseHead,
 };
 
 /// `setTimeout` takes a signed 32-bit number: longer waits are made in steps.
@@ -33,6 +34,7 @@ pub(super) struct Transport {
     arrivals: Rc<RefCell<Vec<Arrival>>>,
     /// Fires at the instant or before; one that fires early is armed again.
     timer: RefCell<Option<(Instant, TimeoutFuture)>>,
+    outbox: RefCell<Outbox>,
     now: Cell<Instant>,
 }
 
@@ -53,6 +55,7 @@ impl Transport {
             executor: Executor::new(handle),
             arrivals: Rc::default(),
             timer: RefCell::new(None),
+            outbox: RefCell::default(),
             now: Cell::default(),
         }
     }
@@ -61,21 +64,48 @@ impl Transport {
         &self.host
     }
 
-    /// Changes the core, and obeys what it asks.
-    pub(super) fn enter(&self, now_ms: f64, change: impl FnOnce(&mut Client, Instant)) -> JsValue {
+    /// Changes the core, and obeys what it asks. The address of what it tells: see [`Outbox`].
+    pub(super) fn enter(&self, now_ms: f64, change: impl FnOnce(&mut Client, Instant)) -> u32 {
         let now = self.advance(now_ms);
         change(&mut self.client.borrow_mut(), now);
+        self.outbox.borrow_mut().clear();
         self.drain()
     }
 
-    /// Changes the core; what it asks is obeyed at the next [`Self::enter`], which must follow.
+    /// The same for a change that makes a call: what was made, or why none was, is told first.
+    pub(super) fn make(
+        &self,
+        now_ms: f64,
+        change: impl FnOnce(&mut Client, Instant) -> Result<Option<CallId>, ConfigError>,
+    ) -> u32 {
+        let now = self.advance(now_ms);
+        let mut outbox = self.outbox.borrow_mut();
+        outbox.clear();
+        let mut client = self.client.borrow_mut();
+        match change(&mut client, now) {
+            Ok(None) => {}
+            Ok(Some(call)) => {
+                outbox.made(Made { call, request_id: client.request_id(call), terms: client.terms(call) });
+            }
+            Err(error) => outbox.refused(error),
+        }
+        drop((client, outbox));
+        self.drain()
+    }
+
+    /// The rare ones of the outputs that were told last.
+    pub(super) fn rare(&self) -> JsValue {
+        self.outbox.borrow_mut().rare()
+    }
+
+    /// Changes the core. What it asks is obeyed by the next [`Self::enter`], which must follow where there is something.
     pub(super) fn change<T>(&self, now_ms: f64, change: impl FnOnce(&mut Client, Instant) -> T) -> T {
         let now = self.advance(now_ms);
         change(&mut self.client.borrow_mut(), now)
     }
 
     /// Runs the tasks and the timer, and gives the core what they brought.
-    pub(super) fn poll(&self, now_ms: f64) -> JsValue {
+    pub(super) fn poll(&self, now_ms: f64) -> u32 {
         self.advance(now_ms);
         self.executor.run();
         let due = self.timer_fired();
@@ -94,6 +124,7 @@ impl Transport {
             client.handle_input(self.now.get(), Input::Timeout);
         }
         drop(client);
+        self.outbox.borrow_mut().clear();
         self.drain()
     }
 
@@ -117,9 +148,9 @@ impl Transport {
         true
     }
 
-    fn drain(&self) -> JsValue {
+    fn drain(&self) -> u32 {
         let mut client = self.client.borrow_mut();
-        let mut batch = Batch::default();
+        let mut outbox = self.outbox.borrow_mut();
         loop {
             match client.poll_output() {
                 Output::Transmit(exchange, request) => self.transmit(exchange, &request),
@@ -127,10 +158,10 @@ impl Transport {
                     self.arm(next.map(|(at, _)| at));
                     break;
                 }
-                output => batch.add(&client, output),
+                output => outbox.add(&client, output),
             }
         }
-        batch.into_js(client.messages())
+        outbox.seal(client.messages())
     }
 
     /// Starts a fetch; its head comes by a task.

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigError } from "../../target/npm/api/errors.js";
-import { connectMsOf, readSettings } from "../../target/npm/options/settings.js";
+import { readSettings } from "../../target/npm/options/settings.js";
 import { fakeConnect, noFetch } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
@@ -101,21 +101,6 @@ test("a session listens where somebody would hear of it, or where it is told to"
   assert.equal(listens({ onRequest: async () => ({}) }), true);
   assert.equal(listens({ listen: true }), true);
   assert.equal(listens({ listen: false, onEvent() {} }), false);
-});
-
-test("connectMs in force follows the clocks that are set, as in the core", () => {
-  const cases = [
-    [{}, {}, 5_000],
-    [{ connectMs: 7 }, {}, 7],
-    [{ connectMs: 7 }, { connectMs: 8 }, 8],
-    [{ idleMs: 400 }, {}, 100],
-    [{ idleMs: 400 }, { idleMs: 40 }, 10],
-    [{ callMs: 600 }, {}, 100],
-    [{ recoveryMs: 600 }, {}, 100],
-    [{ deadlineMs: 1_200 }, {}, 100],
-    [{ deadlineMs: 1_200 }, { callMs: 300 }, 50],
-  ];
-  for (const [session, call, expected] of cases) assert.equal(connectMsOf(session, call), expected);
 });
 
 const refused = [

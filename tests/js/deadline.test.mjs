@@ -95,7 +95,7 @@ test("a core that hangs costs its calls the deadline: they fail here, their exch
   };
   const events = [];
   const { session, core } = await fakeSession({ fetch, onEvent: (event) => void events.push(event.type) });
-  core.on.deadline_ms = () => 20;
+  core.terms = { deadlineMs: 20, connectMs: 5 };
   const started = performance.now();
   const call = session.callTool("work", {}, { idempotent: true });
   void core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1).catch(() => {});
@@ -121,12 +121,12 @@ test("a core that hangs costs its calls the deadline: they fail here, their exch
 
 test("a core that traps when it is told of it changes nothing for that call", async () => {
   const { session, core } = await fakeSession();
-  core.on.deadline_ms = () => 5;
+  core.terms = { deadlineMs: 5, connectMs: 5 };
   core.on.cancel = () => {
     throw new Error("trap");
   };
   const first = session.callTool("work");
-  core.on.deadline_ms = () => 50_000;
+  core.terms = { deadlineMs: 50_000, connectMs: 5 };
   const second = session.callTool("work");
   await assert.rejects(first.result, { reason: "deadline_exceeded" });
   await assert.rejects(second.result, { reason: "internal_error" });
@@ -134,7 +134,7 @@ test("a core that traps when it is told of it changes nothing for that call", as
 
 test("a core that hangs in the handshake costs connect the deadline, and the calls that wait for it", async () => {
   const { connect, cores } = fakeConnect((core) => {
-    core.on.deadline_ms = () => 5;
+    core.terms = { deadlineMs: 5, connectMs: 5 };
   });
   const opening = connect("https://server.test/mcp", { fetch: noFetch });
   await assert.rejects(opening, { method: "initialize", reason: "deadline_exceeded" });
@@ -144,7 +144,7 @@ test("a core that hangs in the handshake costs connect the deadline, and the cal
 
 test("a notification has a second deadline, too", async () => {
   const { session, core } = await fakeSession();
-  core.on.deadline_ms = () => 5;
+  core.terms = { deadlineMs: 5, connectMs: 5 };
   await assert.rejects(session.notify("notifications/x"), { reason: "deadline_exceeded" });
 });
 
@@ -152,7 +152,7 @@ test("every way a call ends clears its timer", async (t) => {
   const set = t.mock.method(globalThis, "setTimeout");
   const cleared = t.mock.method(globalThis, "clearTimeout");
   const { session, core } = await fakeSession();
-  core.on.deadline_ms = () => 77_000;
+  core.terms = { deadlineMs: 77_000, connectMs: 5 };
   const calls = [1, 2].map(() => session.callTool("work"));
   const taken = session.notify("notifications/x");
   core.answer(1, { result: 1 });
@@ -184,7 +184,7 @@ test("after its last call a process ends by itself", () => {
   const script = `
     import { fakeSession } from "${new URL("support/fake-core.mjs", import.meta.url)}";
     const { session, core } = await fakeSession();
-    core.on.deadline_ms = () => 60_000;
+    core.terms = { deadlineMs: 60_000, connectMs: 5 };
     const call = session.callTool("work");
     core.answer(1, { result: "done" });
     console.log(await call.result);`;

@@ -144,6 +144,7 @@ test("an event is handled when the loop asks for the next one", async () => {
   assert.deepEqual(core.handled, [[1, true]]);
   assert.equal(dataOf(await loop.next()), 3);
   void loop.next();
+  await turn();
   assert.deepEqual(core.handled, [
     [1, true],
     [2, true],
@@ -271,6 +272,8 @@ test("an event whose handler threw, with the outcome in the same bytes, is repor
     if (event.type === "message" && event.message.params.data !== 2) throw new Error("no");
   };
   const { session, core } = await fakeSession({ onEvent });
+  const skipped = { out: "event", call: 1, at: 9, type: "event_skipped" };
+  core.on.handled = (_handle, _now, _call, _first, _last, ok) => (ok ? undefined : { outputs: [skipped] });
   const call = session.callTool("work");
   core.messages(1, [1, 2, 3], [failure(1, { outcome: "rejected" })]);
   await call.result.catch(() => {});
@@ -281,8 +284,11 @@ test("an event whose handler threw, with the outcome in the same bytes, is repor
     (await eventsOf(call)).map(({ type }) => type),
     all,
   );
-  assert.deepEqual(core.handled, []);
-  assert.equal(session.metrics().skipped, 2);
+  assert.deepEqual(core.handled, [
+    [1, false],
+    [2, true],
+    [3, false],
+  ]);
 });
 
 test("a message that can't be parsed was not handled", async () => {
@@ -297,12 +303,12 @@ test("what a report brings is told, and its trap ends the calls", async () => {
   const { session, core } = await fakeSession();
   const tokens = [];
   const call = session.callTool("work", {}, { onresumptiontoken: (token) => tokens.push(token) });
-  core.on.handled = (_handle, _now, made, key) => ({
-    outputs: [{ out: "token", call: made, token: `t-${key}` }],
+  core.on.handled = (_handle, _now, made, first, last) => ({
+    outputs: [{ out: "token", call: made, token: `t-${first}-${last}` }],
   });
   core.messages(1, [1, 2]);
   await turn();
-  assert.deepEqual(tokens, ["t-1", "t-2"]);
+  assert.deepEqual(tokens, ["t-1-2"], "one report for the batch");
   core.on.handled = () => {
     throw new Error("trap");
   };

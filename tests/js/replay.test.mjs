@@ -56,7 +56,7 @@ test("callKey puts one value into _meta, beside the caller's own, which stay", a
 test("without callKey and replay nobody asks the core for the next id", async () => {
   const { session, core } = await fakeSession();
   session.callTool("work");
-  assert.deepEqual(core.called("next_call"), []);
+  assert.deepEqual(core.called("next_request_id"), []);
   assert.deepEqual(metas(core), [{}]);
 });
 

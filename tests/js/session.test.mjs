@@ -215,7 +215,7 @@ function servePages(core, page) {
   core.on.call = (_handle, _now, spec) => {
     const call = core.called("call").length;
     core.answer(call, { result: page(JSON.parse(spec.params).cursor) });
-    return call;
+    return core.made(call);
   };
 }
 

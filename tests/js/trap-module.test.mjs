@@ -4,6 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { createCore } from "../../target/npm/core/core.js";
+import { decoded } from "../../target/npm/core/decoder.js";
 import { Instances } from "../../target/npm/core/instance.js";
 import { noSdk } from "../../target/npm/sdk/binding.js";
 import { ClientTransport } from "../../target/npm/sdk/transport.js";
@@ -27,7 +28,7 @@ function realInstances() {
     () => module,
     (each) => {
       cores.push(createCore(each));
-      return cores.at(-1);
+      return decoded(cores.at(-1));
     },
   );
   return { instances, cores };
@@ -188,12 +189,13 @@ test("the timers of a lost instance keep no process alive", () => {
     import { readFileSync } from "node:fs";
     import { connector } from "${new URL("../../target/npm/session/stand-alone.js", import.meta.url)}";
     import { createCore } from "${new URL("../../target/npm/core/core.js", import.meta.url)}";
+    import { decoded } from "${new URL("../../target/npm/core/decoder.js", import.meta.url)}";
     import { Instances } from "${new URL("../../target/npm/core/instance.js", import.meta.url)}";
     import { eventStream, stubServer } from "${new URL("support/stub-server.mjs", import.meta.url)}";
     const module = new WebAssembly.Module(
       readFileSync(new URL("${new URL("../../target/npm/entry/landfall.wasm", import.meta.url)}")));
     let core;
-    const connect = connector(new Instances(() => module, (each) => (core = createCore(each))));
+    const connect = connector(new Instances(() => module, (each) => decoded((core = createCore(each)))));
     const stream = eventStream();
     const server = stubServer(({ body }) => (body?.method === "tools/call" ? stream.response : undefined));
     const session = await connect("${address}", { era: "resumable", fetch: server.fetch });

@@ -77,8 +77,8 @@ test("the next call after a trap goes on in the same session, on a fresh instanc
   const call = session.callTool("work");
   assert.equal(cores.length, 2);
   assert.deepEqual(
-    cores[1].log.map(([name]) => name).filter((name) => name !== "request_id" && name !== "deadline_ms"),
-    ["create", "connect", "call", "drain"],
+    cores[1].log.map(([name]) => name),
+    ["create", "connect", "call"],
   );
   const { sessionId, protocolVersion, greeting, seed } = cores[1].config;
   assert.deepEqual([sessionId, protocolVersion], ["s-2", "2025-06-18"]);
@@ -173,16 +173,14 @@ test("close after a trap ends the server's session from a fresh instance, where 
 });
 
 test("a trap inside a caller's own export settles that call, after the caller has it", async () => {
-  for (const name of ["call", "drain", "request_id", "deadline_ms"]) {
-    const seen = [];
-    const { session, core } = await fakeSession({ onEvent: (event) => void seen.push(event.type) });
-    core.on[name] = trap;
-    seen.length = 0;
-    const call = session.callTool("work");
-    assert.deepEqual(seen, [], name);
-    await assert.rejects(call.result, { reason: "internal_error", outcome: "unknown" }, name);
-    assert.deepEqual(seen, ["tool_call_failed"], name);
-  }
+  const seen = [];
+  const { session, core } = await fakeSession({ onEvent: (event) => void seen.push(event.type) });
+  core.on.call = trap;
+  seen.length = 0;
+  const call = session.callTool("work");
+  assert.deepEqual(seen, []);
+  await assert.rejects(call.result, { reason: "internal_error", outcome: "unknown" });
+  assert.deepEqual(seen, ["tool_call_failed"]);
 });
 
 test("a trap in cancel, close or notify settles what waits", async () => {

@@ -60,7 +60,8 @@ test("it is waited for at most 3 x connectMs of that call, and its late answer g
       release = resolve;
     });
   const { session, core } = await fakeSession({ onUnknown });
-  const call = session.callTool("work", {}, { timeouts: { connectMs: 20 } });
+  core.terms = { connectMs: 20 };
+  const call = session.callTool("work");
   const started = performance.now();
   core.fail(1);
   await assert.rejects(call.result, { reason: "stream_lost" });
@@ -151,7 +152,7 @@ test("after a trap it is asked for each call, and the next call does not wait fo
 
 test("the second deadline asks, too", async () => {
   const { session, core } = await fakeSession({ onUnknown: async () => "known" });
-  core.on.deadline_ms = () => 5;
+  core.terms = { deadlineMs: 5, connectMs: 5 };
   assert.equal(await session.callTool("work").result, "known");
 });
 
@@ -159,7 +160,8 @@ test("its timer does not outlive it", async (t) => {
   const { session, core } = await fakeSession({ onUnknown: async () => "known" });
   const set = t.mock.method(globalThis, "setTimeout");
   const cleared = t.mock.method(globalThis, "clearTimeout");
-  const call = session.callTool("work", {}, { timeouts: { connectMs: 25_000 } });
+  core.terms = { connectMs: 25_000 };
+  const call = session.callTool("work");
   core.fail(1);
   await call.result;
   const [ours] = set.mock.calls.filter(({ arguments: [, ms] }) => ms === 75_000);

@@ -222,3 +222,34 @@ fn a_timer_that_is_very_late_means_sleep_which_only_the_deadline_counted() {
     world.pass(5_000);
     assert!(!world.is_pending(call), "and only one");
 }
+
+#[test]
+fn a_call_is_told_the_clocks_in_force_where_none_is_set_as_they_follow_the_others() {
+    type Set = fn(&mut TimeoutOptions);
+    let none: Set = |_| {};
+    let cases: [(Set, Set, u64, u64); 9] = [
+        (none, none, 5_000, 600_000),
+        (|t| t.connect = Some(7.0), none, 7, 600_000),
+        (|t| t.connect = Some(7.0), |t| t.connect = Some(8.0), 8, 600_000),
+        (|t| t.idle = Some(400.0), none, 100, 600_000),
+        (|t| t.idle = Some(400.0), |t| t.idle = Some(40.0), 10, 600_000),
+        (|t| t.call = Some(600.0), none, 100, 600_000),
+        (|t| t.recovery = Some(600.0), none, 100, 600_000),
+        (|t| t.deadline = Some(1_200.0), none, 100, 1_200),
+        (|t| t.deadline = Some(1_200.0), |t| t.call = Some(300.0), 50, 1_200),
+    ];
+    for (session, own, connect, deadline) in cases {
+        let mut world = World::connected(timeouts(session));
+        let mut clocks = TimeoutOptions::default();
+        own(&mut clocks);
+        let call =
+            world.call_with(CallSpec { method: "m".to_string(), timeouts: clocks, ..CallSpec::default() });
+        let terms = world.client.terms(call).expect("it has not ended");
+        assert_eq!(
+            (terms.connect.as_millis(), terms.deadline.as_millis()),
+            (connect.into(), deadline.into())
+        );
+        world.client.cancel(world.now, call);
+        assert_eq!(world.client.terms(call), None);
+    }
+}

@@ -1,7 +1,7 @@
 //! Handle, then commit: what a resume asks for while handlers work, fail, or never return.
 
 use crate::world::{header, note, options, result, World, SSE};
-use landfall::proto::{CallSpec, Event, Options, Reason};
+use landfall::proto::{CallSpec, Event, Input, Options, Reason};
 
 /// Cuts the stream: the cursor that the resume asks with, and its exchange.
 fn cut(world: &mut World, exchange: landfall::proto::ExchangeId) -> (String, landfall::proto::ExchangeId) {
@@ -184,4 +184,48 @@ fn a_handler_that_fails_when_its_stream_was_given_up_is_reported_at_once() {
     assert!(world.answer(call).contains("ok"));
     assert_eq!(world.client.metrics(false).skipped, 2);
     world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_handler_that_failed_is_told_where_the_answer_came_in_the_same_bytes() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    let block = |n| note(&format!("e/{n}"), "x");
+    world.body(post, &[block(1), block(2), block(3), result(&id)].concat());
+    assert!(world.answer(call).contains("ok"));
+    let keys = world.keys.clone();
+    world.handled(call, keys[0], true);
+    world.handled(call, keys[1], false);
+    world.handled(call, keys[1], false);
+    let skipped = |world: &World| {
+        let id = |(_, event): &(_, Event)| match event {
+            Event::EventSkipped { event_id } => event_id.clone(),
+            _ => None,
+        };
+        world.events.iter().filter_map(id).collect::<Vec<_>>()
+    };
+    assert_eq!(skipped(&world), ["e/2"]);
+    assert_eq!(world.client.metrics(false).skipped, 1);
+    world.pass(1);
+    world.client.handle_input(world.now, Input::Timeout);
+    world.handled(call, keys[2], false);
+    assert_eq!(skipped(&world).len(), 1, "the outcome was told");
+}
+
+#[test]
+fn a_run_of_reports_counts_as_each_of_them() {
+    let mut world = World::connected(options());
+    let (call, _, post) = world.handling();
+    for n in 1..=5 {
+        world.body(post, &note(&format!("e/{n}"), "x"));
+    }
+    let keys = world.keys.clone();
+    assert_eq!(keys, [1, 2, 3, 4, 5], "the keys of a call count up by one");
+    world.client.handled(world.now, call, 1..=2, true);
+    world.client.handled(world.now, call, 4..=9, true);
+    world.drain();
+    assert_eq!(world.tokens, ["e/2"]);
+    world.client.handled(world.now, call, 0..=u32::MAX, true);
+    world.drain();
+    assert_eq!(world.tokens, ["e/2", "e/5"]);
 }

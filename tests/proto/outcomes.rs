@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::world::{header, id_of, note, options, World, JSON, SSE};
 use landfall::proto::{
-    CallId, ExchangeId, OnGap, Options, Reason, Redirect, ResponseHead, Target, TimeoutOptions,
+    CallId, ExchangeId, OnGap, Options, Outcome, Reason, Redirect, ResponseHead, Target, TimeoutOptions,
 };
 
 /// Reasons of later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
@@ -255,4 +255,38 @@ fn the_server_is_not_told_of_a_call_that_it_ended_itself_or_that_it_never_got() 
     world.head(post, 200, SSE, Some("s1"));
     world.cut(post);
     assert!(world.ended.contains_key(&CallId(0)) && told(&world).is_empty(), "never of `initialize`");
+}
+
+#[test]
+fn a_call_whose_request_never_reached_fetch_was_not_sent() {
+    let mut world = World::connected(options());
+    world.sends = false;
+    type End = fn(&mut World, CallId);
+    let ends: [(End, Reason); 3] = [
+        (|world, call| world.client.cancel(world.now, call), Reason::Cancelled),
+        (|world, _| world.pass(700_000), Reason::FirstByteTimeout),
+        (|world, _| world.client.close(world.now), Reason::Closed),
+    ];
+    for (end, reason) in ends {
+        let call = world.call();
+        let (_, request) = world.request();
+        assert!(request.body.is_some());
+        end(&mut world, call);
+        world.drain();
+        let failure = world.failure(call);
+        assert_eq!((failure.reason, failure.outcome, failure.retry_safe), (reason, Outcome::NotSent, true));
+        world.requests.clear();
+    }
+}
+
+#[test]
+fn a_call_whose_request_reached_fetch_may_have_run() {
+    let mut world = World::connected(options());
+    world.sends = false;
+    let call = world.call();
+    let (post, _) = world.request();
+    world.sent(post);
+    world.client.cancel(world.now, call);
+    world.drain();
+    assert_eq!(world.failure(call).outcome, Outcome::Unknown);
 }

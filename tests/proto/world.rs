@@ -33,6 +33,9 @@ pub(crate) struct World {
     pub(crate) client: Client,
     pub(crate) now: Instant,
     pub(crate) requests: VecDeque<(ExchangeId, HttpRequest)>,
+    /// Each is handed to fetch at once; else a test says when, by [`World::sent`].
+    pub(crate) sends: bool,
+    unsent: VecDeque<ExchangeId>,
     pub(crate) aborted: Vec<ExchangeId>,
     pub(crate) reading: Vec<ExchangeId>,
     pub(crate) events: Vec<(Option<CallId>, Event)>,
@@ -67,6 +70,8 @@ impl World {
             client: Client::new(Config::new(options).expect("valid options"), 7),
             now: Instant::from_millis(1_000_000.0),
             requests: VecDeque::new(),
+            sends: true,
+            unsent: VecDeque::new(),
             aborted: Vec::new(),
             reading: Vec::new(),
             events: Vec::new(),
@@ -146,7 +151,10 @@ impl World {
     pub(crate) fn drain(&mut self) {
         loop {
             match self.client.poll_output() {
-                Output::Transmit(exchange, request) => self.requests.push_back((exchange, request)),
+                Output::Transmit(exchange, request) => {
+                    self.requests.push_back((exchange, request));
+                    self.unsent.extend(self.sends.then_some(exchange));
+                }
                 Output::Read(exchange, true) => {
                     self.paused.retain(|paused| *paused != exchange);
                     self.reading.push(exchange);
@@ -182,7 +190,8 @@ impl World {
                 Output::Closed => self.closed = true,
                 Output::Timeout(next) => {
                     self.wake = next.map(|(at, _)| at);
-                    return;
+                    let Some(exchange) = self.unsent.pop_front() else { return };
+                    self.client.handle_input(self.now, Input::Sent(exchange));
                 }
             }
         }
@@ -238,8 +247,13 @@ impl World {
 
     /// A handler reports on the event with this key.
     pub(crate) fn handled(&mut self, call: CallId, key: u32, ok: bool) {
-        self.client.handled(self.now, call, key, ok);
+        self.client.handled(self.now, call, key..=key, ok);
         self.drain();
+    }
+
+    /// A request is handed to fetch, where [`World::sends`] is off.
+    pub(crate) fn sent(&mut self, exchange: ExchangeId) {
+        self.input(Input::Sent(exchange));
     }
 
     /// The next request that was made.

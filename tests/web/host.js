@@ -1,7 +1,7 @@
 // The smallest host the driver can have: fetch, microtasks, and a loop that reads bodies.
 export class TestHost {
-  constructor(onPoll, onChunk, onEnd, onFail) {
-    Object.assign(this, { onPoll, onChunk, onEnd, onFail });
+  constructor(onPoll, onSent, onChunk, onEnd, onFail) {
+    Object.assign(this, { onPoll, onSent, onChunk, onEnd, onFail });
     this.exchanges = new Map();
     this.panics = [];
   }
@@ -10,6 +10,7 @@ export class TestHost {
     const controller = new AbortController();
     this.exchanges.set(exchange, { controller });
     return Promise.resolve().then(async () => {
+      this.onSent(exchange);
       const response = await fetch(url, { ...init, signal: controller.signal });
       const open = this.exchanges.get(exchange);
       if (open) open.response = response;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gloo_timers::future::TimeoutFuture;
-use js_sys::{Array, Object, Promise, Reflect, Uint8Array, JSON};
+use js_sys::{Array, Float64Array, Object, Promise, Reflect, Uint8Array, WebAssembly, JSON};
 use landfall::web;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
@@ -15,6 +15,7 @@ extern "C" {
     #[wasm_bindgen(constructor)]
     fn new(
         on_poll: &Closure<dyn FnMut()>,
+        on_sent: &Closure<dyn FnMut(u32)>,
         on_chunk: &Closure<dyn FnMut(u32, Uint8Array)>,
         on_end: &Closure<dyn FnMut(u32)>,
         on_fail: &Closure<dyn FnMut(u32, String)>,
@@ -86,24 +87,96 @@ fn config(url: &str, more: &str) -> Object {
     config
 }
 
-/// Obeys a batch, and logs the rest.
-fn take(log: &Log, host: &TestHost, batch: &JsValue) {
-    if batch.is_undefined() {
-        return;
+/// A record of the crossing's as an object of this type and these fields.
+fn record(out: &str, fields: &[(&str, JsValue)]) -> JsValue {
+    let object = Object::new();
+    let _ = Reflect::set(&object, &"out".into(), &out.into());
+    for (name, value) in fields {
+        let _ = Reflect::set(&object, &(*name).into(), value);
     }
-    let messages =
-        get(batch, "messages").as_string().map_or_else(Array::new, |text| parse(&text).unchecked_into());
-    for fields in get(batch, "outputs").unchecked_into::<Array>().iter() {
-        let out = Out { message: JsValue::UNDEFINED, fields };
+    object.into()
+}
+
+/// What an export told, as src/web/protocol.rs writes it.
+fn told(handle: u32, address: u32) -> Vec<Out> {
+    const HEAD: u32 = 4;
+    if address == 0 {
+        return Vec::new();
+    }
+    let rare: Vec<JsValue> = web::rare(handle).unchecked_into::<Array>().iter().collect();
+    // Copies: whatever is made here may let the memory grow.
+    let buffer = wasm_bindgen::memory().unchecked_into::<WebAssembly::Memory>().buffer();
+    let numbers = |at, length| Float64Array::new_with_byte_offset_and_length(&buffer, at, length).to_vec();
+    let head = numbers(address, HEAD);
+    let records = numbers(address + 8 * HEAD, head[0] as u32 - HEAD);
+    let text = Uint8Array::new_with_byte_offset_and_length(&buffer, head[1] as u32, head[2] as u32).to_vec();
+    let messages: Array = match text.is_empty() {
+        true => Array::new(),
+        false => parse(&String::from_utf8(text).expect("UTF-8")).unchecked_into(),
+    };
+    let message = |index: f64| messages.get(index as u32);
+    let mut told = Vec::new();
+    let mut rare = rare.into_iter();
+    let mut rest = records.as_slice();
+    while let Some((kind, fields)) = rest.split_first() {
+        let kind = *kind as u32;
+        let length = [0, 5, 5, 5, 5, 4, 3, 2, 1][kind as usize];
+        let (fields, after) = fields.split_at(length);
+        rest = after;
+        match kind {
+            0 => {
+                let fields = rare.next().expect("one for each record");
+                let index = get(&fields, "message").as_f64();
+                told.push(Out { message: index.map_or(JsValue::UNDEFINED, message), fields });
+            }
+            1..=4 => {
+                let name = if kind % 2 == 1 { "message" } else { "progress" };
+                for n in 0..fields[3] as u32 {
+                    let fields_of =
+                        [("type", name.into()), ("call", fields[0].into()), ("at", fields[1].into())];
+                    let message = message(fields[4] + f64::from(n));
+                    told.push(Out { fields: record("event", &fields_of), message });
+                }
+            }
+            5 => {
+                let fields_of = [
+                    ("type", "result".into()),
+                    ("call", fields[0].into()),
+                    ("at", fields[1].into()),
+                    ("httpStatus", fields[3].into()),
+                ];
+                told.push(Out { fields: record("settle", &fields_of), message: message(fields[2]) });
+            }
+            6 => {
+                let fields_of =
+                    [("type", "open".into()), ("call", fields[0].into()), ("status", fields[2].into())];
+                told.push(Out { fields: record("event", &fields_of), message: JsValue::UNDEFINED });
+            }
+            7 | 8 => {
+                let out = if kind == 8 {
+                    "abort"
+                } else if fields[1] == 1.0 {
+                    "read"
+                } else {
+                    "pause"
+                };
+                let fields = record(out, &[("exchange", fields[0].into())]);
+                told.push(Out { fields, message: JsValue::UNDEFINED });
+            }
+            kind => panic!("a record of kind {kind}"),
+        }
+    }
+    told
+}
+
+/// Obeys what an export told, and logs the rest.
+fn take(log: &Log, host: &TestHost, told: Vec<Out>) {
+    for out in told {
         let exchange = out.number("exchange") as u32;
         match out.text("out").as_str() {
             "read" => drop(host.read(exchange)),
             "abort" => host.abort(exchange),
-            _ => {
-                let index = get(&out.fields, "message").as_f64();
-                let message = index.map_or(JsValue::UNDEFINED, |index| messages.get(index as u32));
-                log.borrow_mut().push(Out { message, ..out });
-            }
+            _ => log.borrow_mut().push(out),
         }
     }
 }
@@ -119,14 +192,16 @@ impl Rig {
         let seat: Seat = Rc::default();
         let run = {
             let (log, seat) = (Rc::clone(&log), Rc::clone(&seat));
-            move |change: &dyn Fn(u32) -> JsValue| {
+            move |change: &dyn Fn(u32) -> u32| {
                 let Some((handle, host)) = seat.borrow().clone() else { return };
-                let batch = change(handle);
-                take(&log, &host, &batch);
+                let address = change(handle);
+                take(&log, &host, told(handle, address));
             }
         };
-        let (a, b, c, d) = (run.clone(), run.clone(), run.clone(), run);
+        let (a, b, c, d, e) = (run.clone(), run.clone(), run.clone(), run.clone(), run);
         let on_poll: Closure<dyn FnMut()> = Closure::new(move || a(&|handle| web::poll(handle, now())));
+        let on_sent: Closure<dyn FnMut(u32)> =
+            Closure::new(move |exchange| e(&|handle| web::sent(handle, now(), exchange)));
         let on_chunk: Closure<dyn FnMut(u32, Uint8Array)> =
             Closure::new(move |exchange, bytes: Uint8Array| {
                 b(&|handle| web::push(handle, now(), exchange, &bytes.to_vec()));
@@ -136,28 +211,28 @@ impl Rig {
         let on_fail: Closure<dyn FnMut(u32, String)> = Closure::new(move |exchange, message: String| {
             d(&|handle| web::fail(handle, now(), exchange, message.clone(), String::new()));
         });
-        let host = Rc::new(TestHost::new(&on_poll, &on_chunk, &on_end, &on_fail));
+        let host = Rc::new(TestHost::new(&on_poll, &on_sent, &on_chunk, &on_end, &on_fail));
         let raw: JsValue = AsRef::<JsValue>::as_ref(&*host).clone();
         let made = web::create(raw.unchecked_into(), &config(url, more), now());
         let handle = made.as_f64().expect("valid options") as u32;
         *seat.borrow_mut() = Some((handle, Rc::clone(&host)));
-        Self { handle, log, host, _keep: Box::new((on_poll, on_chunk, on_end, on_fail)) }
+        Self { handle, log, host, _keep: Box::new((on_poll, on_sent, on_chunk, on_end, on_fail)) }
     }
 
     /// A transport to the fault server whose handshake is done.
     pub(crate) async fn connected(more: &str) -> Self {
         let rig = Self::new(more);
-        rig.take(&web::connect(rig.handle, now()));
+        rig.connect();
         rig.until("the handshake is done", |log| log.iter().any(|out| out.text("out") == "ready")).await;
         rig
     }
 
-    pub(crate) fn take(&self, batch: &JsValue) {
-        take(&self.log, &self.host, batch);
+    pub(crate) fn take(&self, address: u32) {
+        take(&self.log, &self.host, told(self.handle, address));
     }
 
     pub(crate) fn connect(&self) {
-        self.take(&web::connect(self.handle, now()));
+        self.take(web::connect(self.handle, now()));
     }
 
     /// Calls a tool with arguments as JSON text.
@@ -173,17 +248,19 @@ impl Rig {
             let _ = Reflect::set(&spec, &name.into(), &value.into());
         }
         Object::assign(&spec, &parse(more).unchecked_into());
-        let call = web::call(self.handle, now(), &spec).as_f64().expect("a valid spec") as u32;
-        self.take(&web::drain(self.handle, now()));
-        call
+        let mut told = told(self.handle, web::call(self.handle, now(), &spec));
+        let made = told.remove(0);
+        assert_eq!(made.text("out"), "made", "a valid spec");
+        take(&self.log, &self.host, told);
+        made.number("call") as u32
     }
 
     pub(crate) fn cancel(&self, call: u32) {
-        self.take(&web::cancel(self.handle, now(), call, None));
+        self.take(web::cancel(self.handle, now(), call, None));
     }
 
     pub(crate) fn close(&self) {
-        self.take(&web::close(self.handle, now()));
+        self.take(web::close(self.handle, now()));
     }
 
     pub(crate) fn log(&self) -> Vec<Out> {

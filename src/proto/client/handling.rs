@@ -1,7 +1,10 @@
 //! Events in hand: what is handed out, what comes back as handled, and what is missing.
 
+use std::ops::RangeInclusive;
+
 use super::{Client, Output};
 use crate::proto::config::OnGap;
+use crate::proto::cursor::Held;
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
 use crate::proto::gap::split;
@@ -26,12 +29,11 @@ enum Sharing {
 impl Client {
     /// A key for an event that the host will report on.
     pub(super) fn hand_out(&mut self, call: CallId) -> Option<u32> {
-        let reports = |entry: &Call| entry.request.kind == Kind::Request && entry.request.reports_handling;
-        self.ledger.peek(call).is_some_and(reports).then(|| {
-            let key = self.next_key;
-            self.next_key = self.next_key.wrapping_add(1);
-            key
-        })
+        let reports =
+            |entry: &&mut Call| entry.request.kind == Kind::Request && entry.request.reports_handling;
+        let lineage = &mut self.ledger.get(call).filter(reports)?.lineage;
+        lineage.last_key = lineage.last_key.wrapping_add(1);
+        Some(lineage.last_key)
     }
 
     /// A block was handed out, or needs no handler.
@@ -61,22 +63,51 @@ impl Client {
         self.after_report(now, call, moved);
     }
 
-    pub(super) fn on_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
-        let Some(report) = self.stream(call).and_then(|stream| stream.cursor.handled(key, ok)) else {
-            return self.on_orphan_handled(now, call, key, ok);
-        };
-        if let Some(id) = report.skipped {
+    pub(super) fn on_handled(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
+        self.on_orphans_handled(now, call, keys, ok);
+        self.on_reported_late(now, call, keys, ok);
+        let Some(stream) = self.stream(call) else { return };
+        let report = stream.cursor.handled(keys, ok);
+        for id in report.skipped {
             self.skip(now, call, id);
         }
         self.after_report(now, call, report.moved);
     }
 
-    fn on_orphan_handled(&mut self, now: Instant, call: CallId, key: u32, ok: bool) {
-        let Some(entry) = self.ledger.get(call) else { return };
-        let Some(place) = entry.lineage.orphans.iter().position(|(held, _)| *held == key) else { return };
-        let (_, id) = entry.lineage.orphans.swap_remove(place);
-        if !ok {
+    fn on_orphans_handled(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
+        let Some(lineage) = self.ledger.get(call).map(|entry| &mut entry.lineage) else { return };
+        let orphans = std::mem::take(&mut lineage.orphans).into_iter();
+        let (reported, held): (Held, Held) = orphans.partition(|(key, _)| keys.contains(key));
+        lineage.orphans = held;
+        for (_, id) in reported.into_iter().filter(|_| !ok) {
             self.skip(now, call, id);
+        }
+    }
+
+    /// Events of a call that has settled: what failed of them can't come again.
+    fn on_reported_late(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
+        let Some((_, held)) = self.unreported.iter_mut().find(|(settled, _)| *settled == call) else {
+            return;
+        };
+        let (reported, left): (Held, Held) =
+            std::mem::take(held).into_iter().partition(|(key, _)| keys.contains(key));
+        *held = left;
+        for (_, id) in reported.into_iter().filter(|_| !ok) {
+            self.stats.skipped += 1;
+            let event_id = id.map(|id| self.shown(&id));
+            self.event(now, Some(call), Event::EventSkipped { event_id });
+        }
+    }
+
+    /// A call settles: what is in hand may be reported on until the next input.
+    pub(super) fn keep_unreported(&mut self, call: CallId) {
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.request.reports_handling) else {
+            return;
+        };
+        let mut held = std::mem::take(&mut entry.lineage.orphans);
+        held.extend(entry.lineage.stream.iter().flat_map(|stream| stream.cursor.held()));
+        if !held.is_empty() {
+            self.unreported.push((call, held));
         }
     }
 
@@ -132,10 +163,10 @@ impl Client {
         is_answer: bool,
     ) -> bool {
         let Some(id) = id else { return true };
-        let sharing = split(id).map_or(Sharing::Proved, |(prefix, _)| self.sharing(prefix, call));
         let Some(stream) = self.stream(call) else { return false };
-        let before = stream.cursor.committed().map(str::to_string);
         if stream.gaps.is_missing(id) {
+            let before = stream.cursor.committed().map(str::to_string);
+            let sharing = split(id).map_or(Sharing::Proved, |(prefix, _)| self.sharing(prefix, call));
             let certain = sharing == Sharing::No;
             if sharing != Sharing::Proved {
                 self.tell_gap(now, call, GapKind::Missing, certain, before.as_deref(), Some(id));

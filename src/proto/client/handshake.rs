@@ -17,11 +17,12 @@ use crate::proto::CallId;
 pub(super) const CLOSE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 impl Client {
-    /// Begins the handshake: [`Output::Ready`] or a failed settlement of call 0 follows. A no-op after the first time.
-    pub fn connect(&mut self, now: Instant) {
+    /// Begins the handshake: [`Output::Ready`] or a failed settlement of this call follows; none where the messages of a
+    /// Client are carried, which does its own. A no-op after the first time.
+    pub fn connect(&mut self, now: Instant) -> Option<CallId> {
         self.begin();
         if self.session.state != State::New {
-            return;
+            return None;
         }
         let known = self.config.resume.take();
         let is_known = known.is_some();
@@ -31,14 +32,17 @@ impl Client {
             self.session.greeting = known.greeting;
         }
         if self.config.carry.is_some() {
-            return self.carry(now);
+            self.carry(now);
+            return None;
         }
         if is_known {
-            return self.on_confirmed(now);
+            self.on_confirmed(now);
+        } else {
+            self.event(now, None, Event::State { state: SessionState::Connecting });
+            self.session.state = State::Initializing;
+            self.initialize(now, CONNECT);
         }
-        self.event(now, None, Event::State { state: SessionState::Connecting });
-        self.session.state = State::Initializing;
-        self.initialize(now, CONNECT);
+        Some(CONNECT)
     }
 
     /// Sends `initialize`, always with the same parameters.

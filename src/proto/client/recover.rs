@@ -43,7 +43,7 @@ impl Client {
         let happened = Happened::Dropped { cause, moved: events.moved, hedged: hedge.is_some() };
         let step = recovery::next(happened, &known);
         if step == Step::Fail(Reason::MalformedResponse) {
-            hedge.inspect(|hedge| _ = self.abort(hedge.exchange));
+            hedge.inspect(|hedge| self.abort(hedge.exchange));
             let text = "the stream ended, and the data of its last event is no JSON";
             return self.fail(now, call, Reason::MalformedResponse, text);
         }

@@ -147,7 +147,7 @@ impl Client {
         };
         let Some(entry) = self.ledger.get(call) else { return };
         entry.lineage.stream = Some(Stream::new(exchange));
-        entry.delivery.sent();
+        entry.delivery.never_left(); // Until it is handed to fetch.
         entry.clocks.posted_at = (kind == Kind::Request).then_some(now);
         match kind {
             Kind::Request => {
@@ -294,21 +294,27 @@ impl Client {
         exchange
     }
 
-    /// Ends an exchange by our own wish. Whether its request never left: it was still to be polled.
-    pub(super) fn abort(&mut self, exchange: ExchangeId) -> bool {
+    /// A request left: its call may be executed from here on.
+    pub(super) fn on_sent(&mut self, exchange: ExchangeId) {
+        let Some(entry) = self.dispatch.owner_of(exchange).and_then(|call| self.ledger.get(call)) else {
+            return;
+        };
+        let phase = entry.lineage.stream.as_ref().map(|stream| &stream.phase);
+        if matches!(phase, Some(Phase::Posting(post)) if *post == exchange) {
+            entry.delivery.sent();
+        }
+    }
+
+    /// Ends an exchange by our own wish.
+    pub(super) fn abort(&mut self, exchange: ExchangeId) {
         if !self.dispatch.over(exchange) {
-            return false;
+            return;
         }
         let is_it = |output: &Output| matches!(output, Output::Transmit(id, _) if *id == exchange);
         match self.outputs.iter().position(is_it) {
-            Some(place) => {
-                self.outputs.remove(place);
-                true
-            }
-            None => {
-                self.outputs.push_back(Output::Abort(exchange));
-                false
-            }
+            // It was still to be polled.
+            Some(place) => drop(self.outputs.remove(place)),
+            None => self.outputs.push_back(Output::Abort(exchange)),
         }
     }
 

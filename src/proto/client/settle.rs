@@ -14,6 +14,7 @@ impl Client {
     /// Ends a call with an outcome. A no-op for one that ended.
     pub(super) fn settle(&mut self, now: Instant, call: CallId, settlement: Settlement) {
         self.skip_failed(now, call);
+        self.keep_unreported(call);
         let Some(entry) = self.release(now, call) else { return };
         match entry.request.kind {
             kind if kind.is_callers() => {
@@ -43,6 +44,7 @@ impl Client {
             return self.on_trial_failed(now, call);
         }
         self.skip_failed(now, call);
+        self.keep_unreported(call);
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
         let (kind, delivery, wire_id) = (entry.request.kind, entry.outcome(), entry.wire_id().clone());
@@ -140,7 +142,7 @@ impl Client {
     /// Takes a call out of every table: its exchange is aborted, its timers stop.
     pub(super) fn release(&mut self, now: Instant, call: CallId) -> Option<Box<Call>> {
         self.close_open_stream(now, call);
-        let mut entry = self.ledger.close(call)?;
+        let entry = self.ledger.close(call)?;
         if entry.request.kind == Kind::Request {
             let took = now.as_millis() - entry.diagnostics.started_at;
             self.stats.histograms.call_ms.record(took);
@@ -155,11 +157,8 @@ impl Client {
         self.session.endpoint.gone(call);
         self.drop_waiting_answers(now, call);
         if let Some(stream) = &entry.lineage.stream {
-            let posting = matches!(stream.phase, Phase::Posting(_));
             for exchange in stream.exchange().into_iter().chain(stream.race.exchange()) {
-                if self.abort(exchange) && posting {
-                    entry.delivery.never_left();
-                }
+                self.abort(exchange);
             }
         }
         if let Some(earlier) = &entry.lineage.earlier {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::dialect::Dialect;
 use crate::proto::config::{OnGap, Timeouts};
+use crate::proto::cursor::Held;
 use crate::proto::deadline::Budget;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Diagnostics, Level, ReissueCause};
@@ -156,7 +157,9 @@ pub(crate) struct Lineage {
     /// The body of an earlier request that may still bring the answer.
     pub(crate) earlier: Option<Earlier>,
     /// Events in hand of a stream that was given up: what fails of them can't come again.
-    pub(crate) orphans: Vec<(u32, Option<String>)>,
+    pub(crate) orphans: Held,
+    /// The key of the last event that was handed out.
+    pub(crate) last_key: u32,
     /// The cursor of a stream that another client began.
     pub(crate) resume_from: Option<String>,
     /// That stream's request id is not known: any response on it is the call's.

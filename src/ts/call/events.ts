@@ -1,16 +1,20 @@
 // The public events, from what the core tells and what the wrapper knows.
 import type { CallEvent, JsonRpcError, JsonRpcNotification, SessionEvent } from "../api/events.js";
-import type { EventOutput } from "../core/protocol.js";
+import type { EventOutput, MessageOutput } from "../core/protocol.js";
 import type { Settings } from "../options/settings.js";
 import type { Ack } from "./ack.js";
 
-/** The public event of a call. A malformed progress is what it is, a message. */
-export function callEvent(output: EventOutput, requestId: string | number, message: unknown): CallEvent {
-  const { at, type } = output;
-  // The two that come by the thousand are written out: taking members away from an object is slow.
+/** The public event of a message of a call. A malformed progress is what it is, a message. */
+export function messageEvent({ at, type, message }: MessageOutput, requestId: string | number): CallEvent {
   if (type === "progress") return progressEvent(at, requestId, message as JsonRpcNotification);
-  if (type === "message") return { at, type, requestId, message: message as JsonRpcNotification };
-  const { out: _out, call: _call, ...fields } = output;
+  return { at, type, requestId, message: message as JsonRpcNotification };
+}
+
+/** The public event of a call, that is no message. */
+export function callEvent(
+  { out: _out, call: _call, ...fields }: EventOutput,
+  requestId: string | number,
+): CallEvent {
   return { ...fields, requestId } as CallEvent;
 }
 
@@ -27,10 +31,9 @@ function progressEvent(at: number, requestId: string | number, notification: Jso
   };
 }
 
-/** The public event of a session. */
-export function sessionEvent(output: EventOutput, message: unknown): SessionEvent {
-  const { out: _out, message: _index, ...fields } = output;
-  return (output.type === "message" ? { ...fields, message } : fields) as SessionEvent;
+/** The public event of a session, that is no message. */
+export function sessionEvent({ out: _out, ...fields }: EventOutput): SessionEvent {
+  return fields as SessionEvent;
 }
 
 /** A JSON-RPC error with its members as the types say, whatever the server sent. */

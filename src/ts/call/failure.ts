@@ -36,11 +36,6 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
   };
 }
 
-/** The same failure of a call of which no request was handed to `fetch`: the core can't know. */
-export function unsentCall(event: ToolCallFailed): ToolCallFailed {
-  return event.outcome === "unknown" ? { ...event, outcome: "not_sent", retrySafe: true } : event;
-}
-
 /** The same failure, with what the core can't know: why there were no headers, or what the provider of credentials threw. */
 export function explained(event: ToolCallFailed, failure: Failure): ToolCallFailed {
   const { unsendable, byProvider, thrown } = failure;

@@ -36,7 +36,6 @@ export function noMetrics(): Metrics {
 
 /** Counts what no core counts: calls that never reached one or went with it, and what the wrapper found of others. */
 export class Uncounted {
-  #skipped = 0;
   #failures: { reason: FailureReason; outcome: Outcome; times: number }[] = [];
 
   /** One call failed. */
@@ -44,11 +43,6 @@ export class Uncounted {
     const known = this.#failures.find((each) => each.reason === reason && each.outcome === outcome);
     if (known === undefined) this.#failures.push({ reason, outcome, times: 1 });
     else known.times += 1;
-  }
-
-  /** One event was skipped. */
-  skip(): void {
-    this.#skipped += 1;
   }
 
   /** The metrics of a core with these added; `reset` forgets them. */
@@ -59,11 +53,7 @@ export class Uncounted {
       sum.failed[reason] = (sum.failed[reason] ?? 0) + times;
       sum.outcomes[outcome] += times;
     }
-    sum.skipped += this.#skipped;
-    if (reset) {
-      this.#failures = [];
-      this.#skipped = 0;
-    }
+    if (reset) this.#failures = [];
     return sum;
   }
 }

@@ -73,16 +73,6 @@ export class CallRecord implements Timers {
       ignored(() => signal.addEventListener("abort", this.#onAbort, { once: true }));
   }
 
-  /** A request of it waits, or waited, for its headers. */
-  isOpened = false;
-  /** One was handed to `fetch`. */
-  isSent = false;
-
-  /** It had not got as far as `fetch`, whatever the core thinks. */
-  get isStuck(): boolean {
-    return this.isOpened && !this.isSent;
-  }
-
   /** The caller has cancelled it. */
   get isCancelled(): boolean {
     return this.#cancelled;

@@ -1,4 +1,4 @@
 // Made by the build from the output of wasm-bindgen: its glue, wrapped in a factory.
-import type { CreateCore } from "./protocol.js";
+import type { RawCore } from "./protocol.js";
 
-export declare const createCore: CreateCore;
+export declare function createCore(module: WebAssembly.Module): RawCore;

@@ -4,23 +4,15 @@ import type { Log } from "../base/log.js";
 import type { Failure } from "../http/credentials.js";
 import { type CallHeaders, type ExchangeSettings, Exchanges } from "../http/exchanges.js";
 import type { Instance, Seat } from "./instance.js";
-import { parseMessages } from "./parse.js";
 import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./protocol.js";
 import { elsewhere, WorkerContext } from "./worker-context.js";
 
-/** What a core told, with the JSON-RPC message it refers to. `lost` is the wrapper's own word, and the last one. */
-export interface Told {
-  output: Exclude<CoreOutput, { exchange: number }> | { out: "lost"; text: string };
-  message?: unknown;
-}
+/** What a core tells. `lost` is the wrapper's own word, and the last one. */
+export type Told = Exclude<CoreOutput, { exchange: number }> | { out: "lost"; text: string };
 
 /** Who hears what a core tells. Always called outside of exports, and may call back in. May not throw. */
 export interface Listener {
   told(told: Told): void;
-  /** A request of the call waits for its headers. */
-  opening(call: number): void;
-  /** It is handed to `fetch`. */
-  sent(call: number): void;
   /** The headers that the caller wants on the requests of a call. */
   headersOf(call: number): CallHeaders | undefined;
 }
@@ -45,8 +37,12 @@ export class CoreHandle {
   readonly #listener: Listener;
   readonly #exchanges: Exchanges;
   readonly #seat: Seat;
-  readonly #queue: Told[] = [];
-  #reports: { call: number; key: number; ok: boolean }[] = [];
+  // What waits to be told, from `#next` on: shifting a long array moves all of it.
+  #queue: Told[] = [];
+  #next = 0;
+  // Reports of handled events, four numbers for each run: call, first key, last key, 1 or 0.
+  #reports: number[] = [];
+  #hasFailures = false;
   #handle = -1;
   #over = false;
   #telling = false;
@@ -58,7 +54,7 @@ export class CoreHandle {
     this.#log = settings.log;
     this.#listener = listener;
     this.#exchanges = new Exchanges(settings, {
-      sent: (call) => this.#listener.sent(call),
+      sent: (exchange) => this.#enter((core, handle, now) => core.sent(handle, now, exchange)),
       push: (exchange, bytes) => this.#enter((core, handle, now) => core.push(handle, now, exchange, bytes)),
       end: (exchange) => this.#enter((core, handle, now) => core.end(handle, now, exchange)),
       fail: (exchange, message, code) =>
@@ -91,14 +87,26 @@ export class CoreHandle {
       return;
     }
     const batch = this.ask(use);
-    if (batch === undefined) return;
-    this.#take(batch);
-    queueMicrotask(() => this.#tell());
+    if (batch !== undefined) this.#tellSoon(batch);
+  }
+
+  /** Makes a call: what it was made as; `undefined` where the instance is lost. Throws {@link ConfigError}. */
+  make<T extends Batch>(use: (core: Core, handle: number, now: number) => T | Refusal): T | undefined {
+    const made = this.ask(use);
+    if (made === undefined) return undefined;
+    if ("option" in made) throw new ConfigError(made.option, made.message);
+    this.#tellSoon(made);
+    return made;
   }
 
   /** Runs an export that answers at once; `undefined` where the instance is lost. */
   ask<T>(use: (core: Core, handle: number, now: number) => T): T | undefined {
     if (this.#over) return undefined;
+    // The core knows what was handled before it does anything else.
+    if (this.#reports.length > 0) {
+      const batch = this.#flush();
+      if (batch !== undefined) this.#tellSoon(batch);
+    }
     return this.#instance.enter((core) => use(core, this.#handle, this.#clock()));
   }
 
@@ -109,24 +117,20 @@ export class CoreHandle {
   interject(use: (core: Core, handle: number, now: number) => Batch | undefined): boolean {
     const batch = this.ask(use);
     if (batch === undefined) return false;
-    const rest = this.#queue.splice(0);
-    this.#take(batch);
-    this.#tellQueue();
-    this.#queue.push(...rest);
+    this.#tellAhead(batch);
     return true;
   }
 
-  /** Reports whether an event was handled; while something is told, after all of that. */
+  /** Reports whether an event was handled: with the next entry into the core, which comes once all that waits was told. */
   report(call: number, key: number, ok: boolean): void {
-    if (this.#telling) this.#reports.push({ call, key, ok });
-    else this.run((core, handle, now) => core.handled(handle, now, call, key, ok));
-  }
-
-  /** Gives up the reports of a call that has ended in the core; how many of them were failures. */
-  dropReports(call: number): number {
-    const dropped = this.#reports.filter((each) => each.call === call);
-    this.#reports = this.#reports.filter((each) => each.call !== call);
-    return dropped.filter(({ ok }) => !ok).length;
+    const reports = this.#reports;
+    const last = reports.length - 4;
+    const isNext =
+      reports[last] === call && reports[last + 2] === key - 1 && reports[last + 3] === Number(ok);
+    if (isNext) reports[last + 2] = key;
+    else reports.push(call, key, key, Number(ok));
+    if (!ok) this.#hasFailures = true;
+    if (!this.#telling && last < 0) queueMicrotask(() => this.#tell());
   }
 
   /** What is known of the last exchange of a call, should it have failed. */
@@ -148,8 +152,9 @@ export class CoreHandle {
   destroy(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#queue.length = 0;
-    this.#reports.length = 0;
+    this.#queue = [];
+    this.#next = 0;
+    this.#reports = [];
     this.#exchanges.abortAll();
     this.#instance.leave(this.#seat);
     this.#instance.enter((core) => core.destroy(this.#handle));
@@ -158,8 +163,7 @@ export class CoreHandle {
   /** Runs an export on behalf of the network or a timer: what it tells is told in this turn. */
   #enter(use: (core: Core, handle: number, now: number) => Batch | undefined): void {
     const batch = this.ask(use);
-    if (batch === undefined) return;
-    this.#take(batch);
+    if (batch !== undefined) this.#enqueue(batch);
     this.#tell();
   }
 
@@ -167,7 +171,6 @@ export class CoreHandle {
     return {
       open: (exchange, url, init, call, bare) => {
         if (bare) return this.#exchanges.openBare(exchange, url, init);
-        if (call !== undefined) this.#listener.opening(call);
         const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
         return this.#exchanges.open(exchange, url, init, headers, call);
       },
@@ -186,19 +189,46 @@ export class CoreHandle {
     if (this.#over) return;
     this.#over = true;
     this.#exchanges.abandon();
-    this.#queue.push({ output: { out: "lost", text } });
+    this.#queue.push({ out: "lost", text });
     // It may be a caller's own export that trapped: his function returns first.
     queueMicrotask(() => this.#tell());
   }
 
-  /** Does what a batch asks of the network and queues what it tells. */
-  #take(batch: Batch): void {
-    const messages = batch.messages === undefined ? [] : parseMessages(batch.messages);
-    for (const output of batch.outputs) {
-      if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
-      else if (output.out === "abort") this.#exchanges.abort(output.exchange);
-      else this.#queue.push(withMessage(output, messages));
-    }
+  /** Does at once what is asked of the network; the rest is to be told. */
+  #isToTell(output: CoreOutput): output is Told & CoreOutput {
+    if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
+    else if (output.out === "abort") this.#exchanges.abort(output.exchange);
+    else return true;
+    return false;
+  }
+
+  /** Tells the core what was handled. */
+  #flush(): Batch | undefined {
+    const runs = this.#reports;
+    this.#reports = [];
+    this.#hasFailures = false;
+    const now = this.#clock();
+    return this.#instance.enter((core) => {
+      let tells = false;
+      for (let at = 0; at < runs.length; at += 4) {
+        const number = (place: number) => runs[at + place] as number;
+        tells = core.handled(this.#handle, now, number(0), number(1), number(2), number(3) === 1) || tells;
+      }
+      return tells ? core.drain(this.#handle, now) : undefined;
+    });
+  }
+
+  #enqueue(batch: Batch): void {
+    for (const output of batch.outputs) if (this.#isToTell(output)) this.#queue.push(output);
+  }
+
+  #tellSoon(batch: Batch): void {
+    this.#enqueue(batch);
+    queueMicrotask(() => this.#tell());
+  }
+
+  #tellAhead(batch: Batch): void {
+    for (const told of batch.outputs.filter((output) => this.#isToTell(output))) this.#tellOne(told as Told);
   }
 
   /** Hands the queue on, then the reports. A listener that calls back in adds to them and starts no second round. */
@@ -207,24 +237,23 @@ export class CoreHandle {
     this.#telling = true;
     try {
       do {
-        this.#tellQueue();
-        for (const { call, key, ok } of this.#reports.splice(0)) {
-          const batch = this.ask((core, handle, now) => core.handled(handle, now, call, key, ok));
-          if (batch !== undefined) this.#take(batch);
-        }
+        while (this.#next < this.#queue.length) this.#tellOne(this.#queue[this.#next++] as Told);
+        this.#queue = [];
+        this.#next = 0;
+        const batch = this.#reports.length > 0 && !this.#over ? this.#flush() : undefined;
+        if (batch !== undefined) this.#enqueue(batch);
       } while (this.#queue.length > 0);
     } finally {
       this.#telling = false;
     }
   }
 
-  #tellQueue(): void {
-    for (let told = this.#queue.shift(); told !== undefined; told = this.#queue.shift())
-      this.#listener.told(told);
+  #tellOne(told: Told): void {
+    // A handler that failed is no news after the outcome.
+    if (told.out === "settle" && this.#hasFailures && !this.#over) {
+      const batch = this.#flush();
+      if (batch !== undefined) this.#tellAhead(batch);
+    }
+    this.#listener.told(told);
   }
-}
-
-function withMessage(output: Exclude<CoreOutput, { exchange: number }>, messages: unknown[]): Told {
-  const index = "message" in output ? output.message : undefined;
-  return typeof index === "number" ? { output, message: messages[index] } : { output };
 }

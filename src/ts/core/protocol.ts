@@ -132,25 +132,42 @@ export interface Refusal {
   message: string;
 }
 
-/** What one export brought; nothing is `undefined`. */
+/**
+ * What one export brought; nothing is `undefined`. The `message` of an output is the JSON-RPC message, or `undefined`
+ * where the engine could not parse it, nested too deep, though the core found it well-formed.
+ */
 export interface Batch {
-  /** A JSON array of every message that `outputs` refer to by index. */
-  messages?: string;
   outputs: CoreOutput[];
 }
 
-/** An event of a call, or of the session where `call` is absent; its other fields are those of the public event. */
+/** A call, as it was made. Both clocks are absent where it has ended already. */
+export interface Made extends Batch {
+  call: number;
+  requestId: string;
+  /** In force for it, in milliseconds. */
+  deadlineMs?: number;
+  connectMs?: number;
+}
+
+/** A notification, or progress, of a call, or of the session where `call` is `undefined`. */
+export interface MessageOutput {
+  out: "message";
+  call: number | undefined;
+  at: number;
+  type: "message" | "progress";
+  message: unknown;
+  /** By which `handled` is to be told of it. Those of a call count up by one. */
+  key: number | undefined;
+  /** It is the first after a resume. */
+  seam: boolean;
+}
+
+/** Another event of a call, or of the session where `call` is absent; its other fields are those of the public event. */
 export interface EventOutput {
   out: "event";
   call?: number;
   at: number;
   type: string;
-  /** For `message` and `progress`: the index of the notification. */
-  message?: unknown;
-  /** By which `handled` is to be told of it. */
-  key?: number;
-  /** The first message or progress after a resume. */
-  seam?: boolean;
   [field: string]: unknown;
 }
 
@@ -175,7 +192,7 @@ export interface FailureOutput {
 
 /** How a call ended; exactly one per call. `accepted` is a notification's. */
 export type SettleOutput =
-  | { out: "settle"; call: number; at: number; type: "result"; message: number; httpStatus?: number }
+  | { out: "settle"; call: number; at: number; type: "result"; message: unknown; httpStatus?: number }
   | { out: "settle"; call: number; at: number; type: "accepted" }
   | FailureOutput;
 
@@ -185,7 +202,7 @@ export interface ReadyOutput {
   era: Era;
   protocolVersion: string;
   sessionId?: string;
-  message: number;
+  message: unknown;
   /** The text of that response: an engine may parse what it can't write again. */
   greeting: string;
 }
@@ -195,7 +212,7 @@ export interface RequestOutput {
   out: "request";
   call?: number;
   at: number;
-  message: number;
+  message: unknown;
 }
 
 /** The server does not want the answer any more to the request that was told under this id. */
@@ -229,6 +246,7 @@ export interface ScheduleOutput {
 
 /** Everything the core tells or asks. */
 export type CoreOutput =
+  | MessageOutput
   | EventOutput
   | AuthorizeOutput
   | ScheduleOutput
@@ -244,14 +262,12 @@ export type CoreOutput =
 /** The exports of one WebAssembly instance. Handles are its transports. */
 export interface Core {
   create(host: Host, config: CoreConfig, now: number): number | Refusal;
-  connect(handle: number, now: number): Batch | undefined;
-  call(handle: number, now: number, spec: CallSpec): number | Refusal;
-  /** The number that the next `call` will get. */
-  next_call(handle: number): number;
-  request_id(handle: number, call: number): string;
-  /** The deadline in force for a call that has not ended, in milliseconds; NaN for any other. */
-  deadline_ms(handle: number, call: number): number;
-  notify(handle: number, now: number, method: string, params: string): number;
+  /** Begins the handshake, which is a call, unless a Client does its own. */
+  connect(handle: number, now: number): Made | Batch;
+  call(handle: number, now: number, spec: CallSpec): Made | Refusal;
+  /** The request id that the next call gets, unless it brings one along. */
+  next_request_id(handle: number): string;
+  notify(handle: number, now: number, method: string, params: string): Made;
   answer(handle: number, now: number, body: string): Batch | undefined;
   /** `reason` goes into the legacy `notifications/cancelled`; absent is landfall's own text. */
   cancel(handle: number, now: number, call: number, reason?: string): Batch | undefined;
@@ -259,21 +275,26 @@ export interface Core {
   authorized(handle: number, now: number, ok: boolean): Batch | undefined;
   /** Ends the wait of a `schedule` output; nothing where nothing waits. */
   reconnect(handle: number, now: number, call: number): Batch | undefined;
-  /** Ends the server's session by a DELETE: a call, `accepted` where the server has none any more. `drain` must follow. */
-  terminate(handle: number, now: number): number;
+  /** Ends the server's session by a DELETE: a call, `accepted` where the server has none any more. */
+  terminate(handle: number, now: number): Made;
   /** The protocol version of later legacy messages. */
   set_version(handle: number, version: string): void;
-  /** Tells once whether the event of that key was handled. An unknown key is ignored. */
-  handled(handle: number, now: number, call: number, key: number, ok: boolean): Batch | undefined;
+  /**
+   * Tells once of each event of a call whether it was handled, for those from the first key to the last. Where it is true
+   * `drain` must follow: what that tells of a call comes before an outcome of it that waits to be told.
+   */
+  handled(handle: number, now: number, call: number, first: number, last: number, ok: boolean): boolean;
+  drain(handle: number, now: number): Batch | undefined;
   /** Tells that the application found a gap. Gives nothing where the call has ended. */
   gap(handle: number, now: number, call: number): Batch | undefined;
   metrics(handle: number, now: number, reset: boolean): Metrics;
   close(handle: number, now: number): Batch | undefined;
+  /** A request is handed to `fetch`. */
+  sent(handle: number, now: number, exchange: number): Batch | undefined;
   push(handle: number, now: number, exchange: number, bytes: Uint8Array): Batch | undefined;
   end(handle: number, now: number, exchange: number): Batch | undefined;
   fail(handle: number, now: number, exchange: number, message: string, code: string): Batch | undefined;
   poll(handle: number, now: number): Batch | undefined;
-  drain(handle: number, now: number): Batch | undefined;
   destroy(handle: number): void;
   /** Not the core's but the factory's: timers and promises that the lost instance left behind do nothing any more. */
   retire(): void;
@@ -281,3 +302,20 @@ export interface Core {
 
 /** Makes one instance of the module with its bindings. */
 export type CreateCore = (module: WebAssembly.Module) => Core;
+
+type Same = "create" | "handled" | "next_request_id" | "set_version" | "metrics" | "destroy" | "retire";
+
+/** The exports as they are: one that has something to tell gives its address, or 0. */
+export type RawCore = Pick<Core, Same> & {
+  [name in Exclude<keyof Core, Same>]: (...args: Parameters<Core[name]>) => number;
+} & {
+  memory: WebAssembly.Memory;
+  /** The rare outputs of what was told last, in order. */
+  rare(handle: number): RareOutput[];
+};
+
+/** What is rare, before it is decoded: a message is told by its place among those that came along. */
+export type RareOutput =
+  | Exclude<CoreOutput, { out: "message" } | { exchange: number }>
+  | (Omit<Made, "outputs"> & { out: "made" })
+  | (Refusal & { out: "refused" });

@@ -1,5 +1,5 @@
 // workerd compiles nothing at run time: there the module is imported.
-import { createCore } from "../core/core.js";
+import { createCore } from "../core/decoder.js";
 import { Instances } from "../core/instance.js";
 import module from "./landfall.wasm";
 

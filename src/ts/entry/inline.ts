@@ -1,6 +1,6 @@
 // The module's bytes are inside the JavaScript, so that no bundler needs to know of a second file.
 import { compile, decodeBase64, gunzip } from "../core/compile.js";
-import { createCore } from "../core/core.js";
+import { createCore } from "../core/decoder.js";
 import { Instances } from "../core/instance.js";
 import inline from "./wasm-inline.js";
 

@@ -5,7 +5,7 @@ import type { ModuleSource, TransportOptions } from "../api/options.js";
 import type { Connect } from "../api/session.js";
 import { observed } from "../base/promise.js";
 import { compile } from "../core/compile.js";
-import { createCore } from "../core/core.js";
+import { createCore } from "../core/decoder.js";
 import { Instances } from "../core/instance.js";
 import { noSdk } from "../sdk/binding.js";
 import { ClientTransport } from "../sdk/transport.js";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { TransportOptions } from "../api/options.js";
 import type { Connect } from "../api/session.js";
 import { compile } from "../core/compile.js";
-import { createCore } from "../core/core.js";
+import { createCore } from "../core/decoder.js";
 import { Instances } from "../core/instance.js";
 import { noSdk } from "../sdk/binding.js";
 import { ClientTransport } from "../sdk/transport.js";

@@ -8,8 +8,8 @@ import type { Credentials, Failure } from "./credentials.js";
 
 /** What the exchanges tell of bodies. */
 export interface ExchangeSink {
-  /** A request of this call is handed to `fetch`. */
-  sent(call: number): void;
+  /** A request is handed to `fetch`. */
+  sent(exchange: number): void;
   push(exchange: number, bytes: Uint8Array): void;
   end(exchange: number): void;
   fail(exchange: number, message: string, code: string): void;
@@ -79,7 +79,7 @@ export class Exchanges {
     callHeaders: () => CallHeaders | undefined,
     call?: number,
   ): Promise<Head> {
-    return this.#start(exchange, call, (signal) => this.#send(url, init, callHeaders(), signal, call));
+    return this.#start(exchange, call, (signal) => this.#send(exchange, url, init, callHeaders(), signal));
   }
 
   /** The same, of a request that carries nothing but what is in `init`. */
@@ -171,17 +171,17 @@ export class Exchanges {
   }
 
   async #send(
+    exchange: number,
     url: string,
     init: RequestInit,
     callHeaders: CallHeaders | undefined,
     signal: AbortSignal,
-    call: number | undefined,
   ): Promise<Response> {
     const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
       throw thrown instanceof Unsendable ? thrown : new Unsendable(textOf(thrown), thrown);
     });
     signal.throwIfAborted();
-    if (call !== undefined) this.#sink.sent(call);
+    this.#sink.sent(exchange);
     return this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
   }
 

@@ -3,7 +3,7 @@ import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
 import { Log } from "../base/log.js";
 import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
-import type { CallSpec, CoreConfig } from "../core/protocol.js";
+import type { CoreConfig } from "../core/protocol.js";
 import { fetchOfProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
 import type { ExchangeSettings } from "../http/exchanges.js";
 import { callable, group, jsonObject, numeric, object, oneOf, plain, usableHeaders, whole } from "./check.js";
@@ -152,18 +152,6 @@ export function readTimeouts(
   const { callMs, ...rest } = given;
   const asked = typeof callMs === "function" ? (tool === undefined ? undefined : callMs(tool)) : callMs;
   return numeric("", asked === undefined ? rest : { ...rest, callMs: asked });
-}
-
-/**
- * `connectMs` in force for a call, in milliseconds, from the session's clocks and those of the call: where none is set it
- * follows those that are, as in the core.
- */
-export function connectMsOf(session: Partial<CoreConfig>, call: Partial<CallSpec>): number {
-  const set = { ...session, ...call };
-  const { recoveryMs = 120_000, deadlineMs = 240_000 } = set;
-  const callMs = set.callMs ?? Math.min(120_000, recoveryMs, deadlineMs / 2);
-  const idleMs = set.idleMs ?? Math.min(45_000, (callMs * 2) / 3);
-  return set.connectMs ?? Math.min(5_000, idleMs / 4);
 }
 
 /** What to do about a gap. */

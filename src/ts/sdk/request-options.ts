@@ -1,7 +1,6 @@
 // Options for a Client's request.
 import type { SdkRequestOptions, Timeouts } from "../api/options.js";
 import { longestWait } from "../base/promise.js";
-import { connectMsOf } from "../options/settings.js";
 
 // In a Client with a timer of its own a call has an hour, unless it is said otherwise.
 const hourMs = 3_600_000;
@@ -13,11 +12,11 @@ const slackMs = 1_000;
  * of the Client's "Request timed out". Give it the `timeouts` of the transport.
  */
 export function sdkRequestOptions(timeouts: Timeouts = {}): SdkRequestOptions {
-  const { callMs, recoveryMs, deadlineMs } = timeouts;
+  const { idleMs = 0, callMs, recoveryMs, deadlineMs } = timeouts;
   const call = typeof callMs === "number" ? callMs : 0;
   const deadline = deadlineMs ?? Math.max(hourMs, call + (recoveryMs ?? Math.max(call, 120_000)));
-  const { callMs: _callMs, ...numbers } = timeouts;
-  const grace = connectMsOf(typeof callMs === "number" ? { ...numbers, callMs } : numbers, {});
+  // The attempt after a sleep has no longer than this.
+  const grace = timeouts.connectMs ?? Math.min(5_000, Math.max(deadline, idleMs) / 4);
   const timeout = Math.min(deadline + grace + slackMs, longestWait);
   return { timeout, maxTotalTimeout: timeout, resetTimeoutOnProgress: true, onprogress: () => {} };
 }

@@ -1,5 +1,4 @@
 // One life of a session over one handle of the core.
-import { ConfigError } from "../api/errors.js";
 import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
@@ -8,8 +7,8 @@ import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
 import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
-import { callEvent, jsonRpcError, sessionEvent } from "../call/events.js";
-import { explained, failureOf, ownFailure, unsentCall, type Why } from "../call/failure.js";
+import { callEvent, jsonRpcError, messageEvent, sessionEvent } from "../call/events.js";
+import { explained, failureOf, ownFailure, type Why } from "../call/failure.js";
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics, type Uncounted } from "../call/metrics.js";
 import type { OutcomeResolver } from "../call/outcome-resolver.js";
@@ -18,9 +17,12 @@ import { CoreHandle, type Listener, type Told } from "../core/handle.js";
 import type { Instance } from "../core/instance.js";
 import type {
   AuthorizeOutput,
+  Batch,
   CoreConfig,
   EventOutput,
   FailureOutput,
+  Made,
+  MessageOutput,
   ReadyOutput,
   SettleOutput,
   TokenOutput,
@@ -28,7 +30,7 @@ import type {
 import { CredentialRefresh, type Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
-import { connectMsOf, type Settings } from "../options/settings.js";
+import type { Settings } from "../options/settings.js";
 import { infoOf, type Known, type SessionInfo } from "../options/state.js";
 import type { RequestTaker } from "./requests.js";
 import { Waits } from "./scheduler.js";
@@ -51,8 +53,8 @@ export interface Owner {
   neverReady(): void;
 }
 
-// The number of the handshake as a call. The core ends it by `ready`, or by a failure.
-const handshake = 0;
+// `connectMs` of a call that no core knows any more: the default.
+const unknownConnectMs = 5_000;
 
 // The core ends a DELETE after 2 s; it is not waited for much longer.
 const closeMs = 2_250;
@@ -78,6 +80,8 @@ export class Connection implements Listener {
   readonly #end: Promise<void>;
   #ended!: () => void;
   #closeTimer: ReturnType<typeof setTimeout> | undefined;
+  // The handshake as a call, where it is landfall's own: the core ends it by `ready`, or by a failure.
+  readonly #handshake: number | undefined;
   #isReady = false;
   #strays = 0;
   #metrics: Metrics | undefined;
@@ -103,11 +107,17 @@ export class Connection implements Listener {
       this.#handle.run((core, handle, now) => core.authorized(handle, now, ok)),
     );
     this.#handle = new CoreHandle(instance, { settings, config: this.#config, clock }, this);
-    this.#handle.run((core, handle, now) => core.connect(handle, now));
     const greeting = new Promised();
+    const made: Made | Batch | undefined = this.#handle.make((core, handle, now) =>
+      core.connect(handle, now),
+    );
     // A Client's handshake is calls like others.
-    if (this.#config.carry === true) greeting.accepted();
-    else this.#register(handshake, { method: "initialize" }, greeting);
+    if (made !== undefined && !("call" in made)) {
+      greeting.accepted();
+    } else {
+      this.#handshake = made?.call;
+      this.#register(made, { method: "initialize" }, greeting);
+    }
     this.ready = greeting.result;
   }
 
@@ -124,23 +134,16 @@ export class Connection implements Listener {
   /** Makes a call. Throws {@link ConfigError} where the core refuses its clocks, or `replay` or `callKey` fail. */
   call(prepared: Prepared, sink: CallSink): CallRecord {
     const nextId = () =>
-      prepared.id ??
-      this.#handle.ask((core, handle) => core.request_id(handle, core.next_call(handle))) ??
-      "";
+      prepared.id ?? this.#handle.ask((core, handle) => core.next_request_id(handle)) ?? "";
     const spec = decide(prepared, this.#settings, nextId);
-    const made = this.#handle.ask((core, handle, now) => core.call(handle, now, spec));
-    if (typeof made === "object") throw new ConfigError(made.option, made.message);
-    const connectMs = connectMsOf(this.#config, spec);
-    const record = this.#register(made, { ...spec, ...prepared, connectMs }, sink);
-    this.#handle.run((core, handle, now) => core.drain(handle, now));
-    return record;
+    const made = this.#handle.make((core, handle, now) => core.call(handle, now, spec));
+    return this.#register(made, { ...spec, ...prepared }, sink);
   }
 
   /** Sends a notification, which is accepted when the server took it. */
   notify(method: string, params: string, sink: CallSink): void {
-    const made = this.#handle.ask((core, handle, now) => core.notify(handle, now, method, params));
+    const made = this.#handle.make((core, handle, now) => core.notify(handle, now, method, params));
     this.#register(made, { method }, sink);
-    this.#handle.run((core, handle, now) => core.drain(handle, now));
   }
 
   /** Answers a request of the server's. */
@@ -150,9 +153,8 @@ export class Connection implements Listener {
 
   /** Ends the server's session, and nothing else. */
   terminate(sink: CallSink): void {
-    const made = this.#handle.ask((core, handle, now) => core.terminate(handle, now));
+    const made = this.#handle.make((core, handle, now) => core.terminate(handle, now));
     this.#register(made, { method: "DELETE" }, sink);
-    this.#handle.run((core, handle, now) => core.drain(handle, now));
   }
 
   /** The protocol version of later legacy messages. */
@@ -176,27 +178,16 @@ export class Connection implements Listener {
     return this.#end;
   }
 
-  opening(call: number): void {
-    const record = this.#records.get(call);
-    if (record !== undefined) record.isOpened = true;
-  }
-
-  sent(call: number): void {
-    const record = this.#records.get(call);
-    if (record !== undefined) record.isSent = true;
-  }
-
   headersOf(call: number): CallHeaders | undefined {
     return this.#records.get(call)?.origin.headers;
   }
 
   /** A throw of ours ends the call that it befell, and nothing else. */
-  told(told: Told): void {
-    const { output } = told;
-    const call = output.out === "ready" ? handshake : "call" in output ? output.call : undefined;
+  told(output: Told): void {
+    const call = output.out === "ready" ? this.#handshake : "call" in output ? output.call : undefined;
     const record = call === undefined ? undefined : this.#records.get(call);
     try {
-      this.#hear(told);
+      this.#hear(output);
     } catch (thrown) {
       const message = `landfall failed at an output of its core, ${output.out}: ${textOf(thrown)}`;
       this.#settings.log.write("error", message);
@@ -205,29 +196,28 @@ export class Connection implements Listener {
     }
   }
 
-  #hear({ output, message }: Told): void {
-    if (output.out === "event") this.#event(output, message);
-    else if (output.out === "settle") this.#settle(output, message);
+  #hear(output: Told): void {
+    if (output.out === "message") this.#message(output);
+    else if (output.out === "event") this.#event(output);
+    else if (output.out === "settle") this.#settle(output);
     else if (output.out === "token") this.#token(output);
-    else if (output.out === "request") this.#request(message);
+    else if (output.out === "request") this.#request(output.message);
     else if (output.out === "request_cancelled") this.#requests.cancelled(output.id);
-    else if (output.out === "ready") this.#stands(output, message);
+    else if (output.out === "ready") this.#stands(output, output.message);
     else if (output.out === "authorize") this.#authorize(output);
     else if (output.out === "schedule") this.#waits.begin(output);
     else if (output.out === "lost") this.#lost(output.text);
     else this.#finish(closed);
   }
 
-  #register(call: number | undefined, from: Origin, sink: CallSink): CallRecord {
-    const named =
-      call === undefined ? undefined : this.#handle.ask((core, handle) => core.request_id(handle, call));
-    const id = from.id ?? named;
+  #register(made: Made | undefined, from: Origin, sink: CallSink): CallRecord {
     // A call that trapped the core has no number: it is kept for the outcome that the loss is about to give it.
     this.#strays += 1;
-    const key = call ?? -this.#strays;
-    const requestId = id ?? `lost-${this.#strays}`;
+    const key = made?.call ?? -this.#strays;
+    const requestId = from.id ?? made?.requestId ?? `lost-${this.#strays}`;
     const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
-    const { method, tool, signals, headers, onToken, onGap, connectMs, about } = from;
+    const { method, tool, signals, headers, onToken, onGap, about } = from;
+    const { connectMs = unknownConnectMs } = made ?? {};
     const origin = {
       ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
       ...{ signals, headers, onToken, onGap, connectMs },
@@ -237,16 +227,15 @@ export class Connection implements Listener {
       this.#handle.run((core, handle, now) => core.cancel(handle, now, key, reason)),
     );
     this.#records.set(key, record);
-    if (call !== undefined) this.#guard(call, record);
+    if (made !== undefined) this.#guard(made, record);
     return record;
   }
 
   /** Arms the second deadline of a call; one that has ended already has none. */
-  #guard(call: number, record: CallRecord): void {
-    const deadlineMs = this.#handle.ask((core, handle) => core.deadline_ms(handle, call));
-    if (deadlineMs === undefined || Number.isNaN(deadlineMs)) return;
-    const times = { deadlineMs, connectMs: record.origin.connectMs ?? connectMsOf(this.#config, {}) };
-    record.guard(new Deadline(this.#owner.clock, times, () => this.#expire(call, record, deadlineMs)));
+  #guard({ call, deadlineMs, connectMs }: Made, record: CallRecord): void {
+    if (deadlineMs === undefined || connectMs === undefined) return;
+    const expire = () => this.#expire(call, record, deadlineMs);
+    record.guard(new Deadline(this.#owner.clock, { deadlineMs, connectMs }, expire));
   }
 
   /** The second deadline of a call: the core should have ended it, and hangs. */
@@ -261,7 +250,7 @@ export class Connection implements Listener {
     this.#fail(record, why, this.#handle.takeFailure(call));
     this.#handle.abortCall(call);
     this.#handle.run((core, handle, now) => core.cancel(handle, now, call));
-    if (!this.#isHandshake(call)) return;
+    if (call !== this.#handshake) return;
     this.#finish({ ...why, outcome: "not_sent", message: `the handshake: ${why.message}` });
   }
 
@@ -270,42 +259,42 @@ export class Connection implements Listener {
     else this.#unparsed();
   }
 
-  #event(output: EventOutput, message: unknown): void {
-    const isMessage = output.type === "message" || output.type === "progress";
-    if (isMessage && !isObject(message)) {
+  #message(output: MessageOutput): void {
+    const { call, at, key, message } = output;
+    if (!isObject(message)) {
       this.#unparsed();
-      this.#report(output, false);
+      this.#report(call, key, false);
       return;
     }
-    if (output.call === undefined) {
-      if (isMessage) this.#owner.heard(message as object);
-      this.#owner.emit(sessionEvent(output, message));
+    if (call === undefined) {
+      this.#owner.heard(message);
+      this.#owner.emit({ at, type: "message", message: message as never });
       return;
     }
-    const record = this.#records.get(output.call);
+    const record = this.#records.get(call);
     if (record === undefined) return;
-    if (isMessage && this.#gaps.finds(record, (message as { params?: unknown }).params, output.seam === true))
-      this.#gap(output.call, record, output.at);
+    if (this.#gaps.finds(record, message.params, output.seam)) this.#gap(call, record, at);
     if (record.isSettled) return;
-    const event = callEvent(output, record.origin.id, message);
-    const ack = output.key === undefined ? undefined : new Ack(record, (ok) => this.#report(output, ok));
-    record.event(event, ack, isMessage ? (message as object) : undefined);
+    const event = messageEvent(output, record.origin.id);
+    const ack = key === undefined ? undefined : new Ack(record, (ok) => this.#report(call, key, ok));
+    record.event(event, ack, message);
     this.#owner.emit(event, ack);
     ack?.done(true);
   }
 
-  /** Tells the core whether an event was handled, where it still wants to know. */
-  #report({ call, key }: EventOutput, ok: boolean): void {
-    if (call !== undefined && key !== undefined && this.#records.has(call))
-      this.#handle.report(call, key, ok);
+  #event(output: EventOutput): void {
+    if (output.call === undefined) {
+      this.#owner.emit(sessionEvent(output));
+      return;
+    }
+    const record = this.#records.get(output.call);
+    if (record !== undefined) this.#tell(record, callEvent(output, record.origin.id));
   }
 
-  /** Reports the events whose handler failed before this outcome, which came in the same bytes, was told. */
-  #skip(call: number, record: CallRecord, at: number): void {
-    for (let left = this.#handle.dropReports(call); left > 0; left -= 1) {
-      this.#owner.uncounted.skip();
-      this.#tell(record, { type: "event_skipped", at, requestId: record.origin.id });
-    }
+  /** Tells the core whether an event was handled, where it still wants to know. */
+  #report(call: number | undefined, key: number | undefined, ok: boolean): void {
+    if (call !== undefined && key !== undefined && this.#records.has(call))
+      this.#handle.report(call, key, ok);
   }
 
   #tell(record: CallRecord, event: CallEvent): void {
@@ -349,27 +338,22 @@ export class Connection implements Listener {
     const session = sessionId === undefined ? {} : { sessionId };
     if (!isObject(message)) this.#unparsed();
     this.#owner.ready(infoOf(output, message), { protocolVersion, greeting: output.greeting, ...session });
-    if (this.#config.carry === true) return;
-    this.#records.get(handshake)?.accept();
-    this.#records.delete(handshake);
+    if (this.#handshake === undefined) return;
+    this.#records.get(this.#handshake)?.accept();
+    this.#records.delete(this.#handshake);
   }
 
-  #isHandshake(call: number): boolean {
-    return call === handshake && this.#config.carry !== true;
-  }
-
-  #settle(output: SettleOutput, message: unknown): void {
+  #settle(output: SettleOutput): void {
     const record = this.#records.get(output.call);
     if (record === undefined) return;
     this.#records.delete(output.call);
     this.#waits.end(output.call);
     const failure = this.#handle.takeFailure(output.call);
-    this.#skip(output.call, record, output.at);
     if (output.type === "accepted") record.accept();
     else if (output.type === "tool_call_failed")
       this.#failed(record, failureOf(output, record.origin.id), this.#backgroundOf(output, failure));
-    else this.#answered(record, output, message);
-    if (this.#isHandshake(output.call)) this.#handshakeFailed(output);
+    else this.#answered(record, output, output.message);
+    if (output.call === this.#handshake) this.#handshakeFailed(output);
   }
 
   /** What is known of a failure: a call that waited for new credentials failed by what the provider threw. */
@@ -438,8 +422,7 @@ export class Connection implements Listener {
   #failed(record: CallRecord, failed: ToolCallFailed, failure: Failure = {}): void {
     const { info, connectMs } = record.origin;
     const isWanted = failed.reason === "cancelled" || failed.reason === "closed";
-    const known = record.isStuck ? unsentCall(failed) : failed;
-    const event = isWanted ? known : explained(known, failure);
+    const event = isWanted ? failed : explained(failed, failure);
     const tell = () => {
       record.fail(event, isWanted ? {} : failure);
       this.#owner.emit(event);
@@ -476,5 +459,4 @@ interface Origin {
   headers?: CallHeaders | undefined;
   onToken?: ((token: string) => void) | undefined;
   onGap?: OnGap;
-  connectMs?: number;
 }

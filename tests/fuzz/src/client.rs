@@ -132,7 +132,7 @@ fn report(world: &mut Watched, step: &Step) {
     match step {
         Step::Handled { which, failed } => {
             let Some((call, key)) = world.event_in_hand(*which) else { return };
-            world.client.handled(world.now, call, key, !failed);
+            world.client.handled(world.now, call, key..=key, !failed);
         }
         Step::Gap(choice) => {
             let Some(call) = world.call(*choice) else { return };

@@ -1,6 +1,6 @@
 //! Watches a client: takes all it puts out, and panics where that breaks its contract.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use landfall::proto::{
@@ -47,6 +47,8 @@ pub(crate) struct Watched {
     /// After a sleep a call may outlive its deadline by one attempt.
     grace: Instant,
     transmitted: usize,
+    /// Requests that are about to be handed to fetch.
+    unsent: VecDeque<ExchangeId>,
 }
 
 /// The connection attempt, which is no call that we make.
@@ -74,6 +76,7 @@ impl Watched {
             calls: BTreeMap::new(),
             wire_ids: BTreeSet::new(),
             wake: None,
+            unsent: VecDeque::new(),
             grace: start,
             transmitted: 0,
         })
@@ -108,21 +111,26 @@ impl Watched {
             let output = self.client.poll_output();
             if let Output::Timeout(next) = output {
                 self.wake = next.map(|(at, _)| at);
-                break;
+                self.check_messages(&std::mem::take(&mut messages));
+                let Some(exchange) = self.unsent.pop_front() else { break };
+                self.client.handle_input(self.now, Input::Sent(exchange));
+                continue;
             }
             count += 1;
             assert!(count <= most, "more than {most} outputs");
             self.take(output, &mut messages);
         }
         assert!(!self.closed || self.wake.is_none(), "no timer after the close");
-        self.check_messages(&messages);
         self.check_deadlines();
         count
     }
 
     fn take(&mut self, output: Output, messages: &mut Vec<MessageRef>) {
         match output {
-            Output::Transmit(exchange, request) => self.transmit(exchange, &request),
+            Output::Transmit(exchange, request) => {
+                self.unsent.push_back(exchange);
+                self.transmit(exchange, &request);
+            }
             Output::Read(exchange, _) => assert!(!self.exchanges[&exchange].over, "{exchange:?} is over"),
             Output::Abort(exchange) => {
                 let exchange = self.exchanges.get_mut(&exchange).expect("one that was begun");

@@ -1,6 +1,7 @@
 // A core whose every word is scripted by the test, in place of the module: what a real one can't be made to say.
 
 import { Instances } from "../../../target/npm/core/instance.js";
+import { parseMessages } from "../../../target/npm/core/parse.js";
 import { noSdk } from "../../../target/npm/sdk/binding.js";
 import { ClientTransport } from "../../../target/npm/sdk/transport.js";
 import { connector } from "../../../target/npm/session/stand-alone.js";
@@ -12,18 +13,33 @@ export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109,
 export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 const silent = [
-  ...["connect", "answer", "cancel", "push", "end", "fail", "destroy", "handled", "gap", "metrics"],
+  ...["answer", "cancel", "sent", "push", "end", "fail", "destroy", "gap", "metrics"],
   ...["authorized", "reconnect", "set_version"],
 ];
+
+/** Outputs as the decoder gives them: with the message that each names by its place among `messages`. */
+function decoded(outputs, messages) {
+  return outputs.map((output) => {
+    const { message: index } = output;
+    const { out, call, at, type, key, seam = false } = output;
+    const message = typeof index === "number" ? messages[index] : index;
+    if (out === "event" && (type === "message" || type === "progress"))
+      return { out: "message", call, at, type, message, key, seam };
+    return index === undefined ? output : { ...output, message };
+  });
+}
 
 export class FakeCore {
   /** Every export that was called: `[name, ...arguments]`. */
   log = [];
   /** By name of an export: runs instead of the scripted answer; what it throws is a trap. */
   on = {};
+  /** The clocks of the calls that are made. No deadline: a test that forgets a call leaves no timer behind. */
+  terms = { connectMs: 5_000 };
   /** What the wrapper has of it. */
   exports;
   #batches = [];
+  #reported = [];
   #calls = 0;
 
   constructor() {
@@ -32,21 +48,28 @@ export class FakeCore {
         Object.assign(this, { host, config });
         return 7;
       },
+      connect: (_handle, _now) => (this.config.carry ? { outputs: [] } : this.made(0)),
       call: () => this.#next(),
       notify: () => this.#next(),
       terminate: () => this.#next(),
-      next_call: () => this.#calls + 1,
-      // None: a test that forgets a call leaves no timer behind.
-      deadline_ms: () => Number.NaN,
-      request_id: (_handle, call) => `fake-${call}`,
+      next_request_id: () => `fake-${this.#calls + 1}`,
       close: () => ({ outputs: [{ out: "closed" }] }),
       poll: () => this.#batches.shift(),
-      drain: () => this.#batches.shift(),
+      handled: () => false,
+      drain: () => undefined,
       retire: () => {},
     };
     for (const name of silent) answers[name] = () => undefined;
     const run = (name, args) => {
       this.log.push([name, ...args]);
+      // `on.handled` gives what is to be drained.
+      if (name === "handled" && this.on.handled !== undefined) {
+        this.#reported.push(...(this.on.handled(...args)?.outputs ?? []));
+        return this.#reported.length > 0;
+      }
+      if (name === "drain") return { outputs: this.#reported.splice(0) };
+      // `on.connect` may only look on.
+      if (name === "connect") return this.on.connect?.(...args) ?? answers.connect(...args);
       return (this.on[name] ?? answers[name])(...args);
     };
     this.exports = Object.fromEntries(
@@ -57,7 +80,7 @@ export class FakeCore {
   /** What the wrapper hears next, as if the network or a timer had brought it. Messages may be text as well. */
   tell(outputs, messages = []) {
     const text = typeof messages === "string" ? messages : JSON.stringify(messages);
-    this.#batches.push({ outputs, messages: text });
+    this.#batches.push({ outputs: decoded(outputs, parseMessages(text)) });
     this.host.schedule();
   }
 
@@ -105,7 +128,10 @@ export class FakeCore {
 
   /** What it was told of its events: `[key, ok]`. */
   get handled() {
-    return this.called("handled").map(([, , , key, ok]) => [key, ok]);
+    const reports = [];
+    for (const [, , , first, last, ok] of this.called("handled"))
+      for (let key = first; key <= last; key += 1) reports.push([key, ok]);
+    return reports;
   }
 
   /** A call failed. */
@@ -120,7 +146,13 @@ export class FakeCore {
 
   #next() {
     this.#calls += 1;
-    return this.#calls;
+    return this.made(this.#calls);
+  }
+
+  /** What an export answers that makes this call. `on.drain` gives what is told along with it. */
+  made(call) {
+    const { outputs } = this.on.drain?.() ?? { outputs: [] };
+    return { call, requestId: `fake-${call}`, ...this.terms, outputs };
   }
 }
 

@@ -1,6 +1,6 @@
 //! One run: a client, its user, the network and the server, in virtual time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use landfall::proto::{
@@ -63,6 +63,8 @@ pub(super) struct World<'a> {
     /// Counts the clients: a trap takes one away.
     pub(super) generation: u32,
     pub(super) wake: Option<Time>,
+    /// Requests that are about to be handed to fetch.
+    unsent: VecDeque<ExchangeId>,
     pub(super) network: Network,
     /// The current client's exchanges.
     pub(super) exchanges: BTreeMap<ExchangeId, LinkId>,
@@ -131,6 +133,7 @@ impl<'a> World<'a> {
             client: client(schedule, 0),
             generation: 0,
             wake: None,
+            unsent: VecDeque::new(),
             network: Network::new(schedule.seed),
             exchanges: BTreeMap::new(),
             server: Server::new(schedule),
@@ -215,7 +218,7 @@ impl<'a> World<'a> {
             }
             Happening::Handled(generation, call, key, ok) if generation == self.generation => {
                 self.judge.on_handled(call, key, ok);
-                self.client.handled(instant(self.now), call, key, ok);
+                self.client.handled(instant(self.now), call, key..=key, ok);
                 self.drain();
             }
             Happening::Answer(..) | Happening::Handled(..) => {}
@@ -344,7 +347,9 @@ impl<'a> World<'a> {
                 self.judge.on_drained(self.client.load());
                 self.trace.wake(next.map(|(at, _)| at));
                 self.wake = next.map(|(at, _)| micros(at));
-                return;
+                let Some(exchange) = self.unsent.pop_front() else { return };
+                self.client.handle_input(instant(self.now), Input::Sent(exchange));
+                continue;
             }
             self.trace.output(self.now, &output, &self.client);
             if self.judge.broken.is_some() {
@@ -357,7 +362,10 @@ impl<'a> World<'a> {
 
     fn obey(&mut self, output: Output) {
         match output {
-            Output::Transmit(exchange, request) => self.transmit(exchange, request),
+            Output::Transmit(exchange, request) => {
+                self.unsent.push_back(exchange);
+                self.transmit(exchange, request);
+            }
             Output::Read(exchange, reads) => self.read(exchange, reads),
             Output::Abort(exchange) => {
                 if let Some(&link) = self.exchanges.get(&exchange) {

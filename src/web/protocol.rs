@@ -1,0 +1,266 @@
+//! The crossing, on this side: what the core tells, as the wrapper's `protocol.ts` reads it.
+//!
+//! What comes by the thousand crosses as numbers, in one array that the wrapper reads in this module's memory, beside
+//! the one text of all JSON-RPC messages; events in a row that differ by their place alone are one record. What is rare
+//! crosses as plain objects.
+//!
+//! An export gives the address of that array, or 0 where there is nothing to tell. It begins with [`HEAD`] numbers: how
+//! many there are in all, the address and length of the text, and how many rare outputs wait for [`Outbox::rare`].
+//! The array and the text are valid until the next export.
+
+use serde::Serialize;
+use serde_wasm_bindgen::Serializer;
+use wasm_bindgen::JsValue;
+
+use crate::proto::jsonrpc::Id;
+use crate::proto::{CallId, Challenge, Client, ConfigError, Event, Instant, MessageRef, Output, Settlement};
+
+const HEAD: usize = 4;
+
+/// The first number of each record, and how it goes on.
+#[derive(Copy, Clone, PartialEq)]
+enum Record {
+    /// The next of the rare outputs.
+    Rare = 0,
+    /// call, at, key, count, index: `message` events in a row. No key is 0, no call is -1; `index` is the place of the
+    /// first in the array of messages.
+    Message = 1,
+    /// The same of `progress` events.
+    Progress = 2,
+    /// The first message after a resume.
+    SeamMessage = 3,
+    /// The first progress after a resume.
+    SeamProgress = 4,
+    /// call, at, index, status: an answer. No status is 0.
+    Result = 5,
+    /// call, at, status: an `open` event.
+    Open = 6,
+    /// exchange, on.
+    Read = 7,
+    /// exchange.
+    Abort = 8,
+}
+
+/// What is rare.
+#[derive(Serialize)]
+#[serde(tag = "out", rename_all = "snake_case", rename_all_fields = "camelCase")]
+enum Out {
+    Made {
+        call: u32,
+        request_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        deadline_ms: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        connect_ms: Option<f64>,
+    },
+    Refused {
+        option: &'static str,
+        message: String,
+    },
+    Event {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<u32>,
+        at: f64,
+        #[serde(flatten)]
+        event: Event,
+    },
+    Settle {
+        call: u32,
+        at: f64,
+        #[serde(flatten)]
+        settlement: Settlement,
+    },
+    Request {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        call: Option<u32>,
+        at: f64,
+        message: MessageRef,
+    },
+    RequestCancelled {
+        id: Id,
+    },
+    Ready {
+        era: &'static str,
+        protocol_version: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session_id: Option<String>,
+        message: MessageRef,
+        /// The text of that message, to go on with the session elsewhere.
+        greeting: String,
+    },
+    Token {
+        call: u32,
+        token: String,
+    },
+    Authorize {
+        call: u32,
+        why: Challenge,
+    },
+    Schedule {
+        call: u32,
+        wait_ms: f64,
+        attempt: u32,
+    },
+    Closed,
+}
+
+/// A call as it was made.
+pub(super) struct Made {
+    pub(super) call: CallId,
+    pub(super) request_id: String,
+    /// `None` where it has ended already.
+    pub(super) terms: Option<crate::proto::Terms>,
+}
+
+/// Outputs on their way to the wrapper.
+#[derive(Default)]
+pub(super) struct Outbox {
+    numbers: Vec<f64>,
+    rare: Vec<Out>,
+    /// Where the last record begins, if events may join it.
+    run: Option<usize>,
+}
+
+impl Outbox {
+    /// Empties it.
+    pub(super) fn clear(&mut self) {
+        self.numbers.clear();
+        self.rare.clear();
+        self.run = None;
+    }
+
+    /// A call was made.
+    pub(super) fn made(&mut self, Made { call, request_id, terms }: Made) {
+        let millis = |duration: std::time::Duration| duration.as_secs_f64() * 1_000.0;
+        self.push(Out::Made {
+            call: call.0,
+            request_id,
+            deadline_ms: terms.map(|terms| millis(terms.deadline)),
+            connect_ms: terms.map(|terms| millis(terms.connect)),
+        });
+    }
+
+    /// No call was made.
+    pub(super) fn refused(&mut self, error: ConfigError) {
+        self.push(Out::Refused { option: error.option, message: error.message });
+    }
+
+    /// Adds an output that is the wrapper's to obey. The driver obeys `Transmit` and `Timeout` itself.
+    pub(super) fn add(&mut self, client: &Client, output: Output) {
+        match output {
+            Output::Event(call, at, Event::Message { message, key, seam }) => {
+                let record = if seam { Record::SeamMessage } else { Record::Message };
+                self.message(record, call, at, key, message);
+            }
+            Output::Event(call, at, Event::Progress { message, key, seam }) => {
+                let record = if seam { Record::SeamProgress } else { Record::Progress };
+                self.message(record, call, at, key, message);
+            }
+            Output::Event(Some(call), at, Event::Open { status }) => {
+                self.record(Record::Open, &[f64::from(call.0), at.as_millis(), f64::from(status)]);
+            }
+            Output::Settle(call, at, Settlement::Result { message, http_status }) => {
+                let status = f64::from(http_status.unwrap_or_default());
+                self.record(
+                    Record::Result,
+                    &[f64::from(call.0), at.as_millis(), f64::from(message.index), status],
+                );
+            }
+            Output::Read(exchange, on) => {
+                self.record(Record::Read, &[f64::from(exchange.0), f64::from(u8::from(on))]);
+            }
+            Output::Abort(exchange) => self.record(Record::Abort, &[f64::from(exchange.0)]),
+            output => self.rare_output(client, output),
+        }
+    }
+
+    fn rare_output(&mut self, client: &Client, output: Output) {
+        let number = |call: CallId| call.0;
+        self.push(match output {
+            Output::Event(call, at, event) => {
+                Out::Event { call: call.map(number), at: at.as_millis(), event }
+            }
+            Output::Settle(call, at, settlement) => {
+                Out::Settle { call: call.0, at: at.as_millis(), settlement }
+            }
+            Output::Request(call, at, message) => {
+                Out::Request { call: call.map(number), at: at.as_millis(), message }
+            }
+            Output::RequestCancelled(id) => Out::RequestCancelled { id },
+            Output::Ready { era, protocol_version, session_id, message } => {
+                let greeting = client.text(message).to_string();
+                Out::Ready { era, protocol_version, session_id, message, greeting }
+            }
+            Output::Token(call, token) => Out::Token { call: call.0, token },
+            Output::Authorize(call, why) => Out::Authorize { call: call.0, why },
+            Output::Schedule(call, wait, attempt) => {
+                Out::Schedule { call: call.0, wait_ms: wait.as_secs_f64() * 1_000.0, attempt }
+            }
+            Output::Closed => Out::Closed,
+            Output::Read(..) | Output::Abort(_) | Output::Transmit(..) | Output::Timeout(_) => return,
+        });
+    }
+
+    fn push(&mut self, out: Out) {
+        self.rare.push(out);
+        self.record(Record::Rare, &[]);
+    }
+
+    fn record(&mut self, record: Record, fields: &[f64]) {
+        if self.numbers.is_empty() {
+            self.numbers.extend([0.0; HEAD]);
+        }
+        self.run = None;
+        self.numbers.push(f64::from(record as u8));
+        self.numbers.extend(fields);
+    }
+
+    /// A message: the record before it takes it in, where it is the next of the same kind.
+    fn message(
+        &mut self,
+        record: Record,
+        call: Option<CallId>,
+        at: Instant,
+        key: Option<u32>,
+        of: MessageRef,
+    ) {
+        let call = call.map_or(-1.0, |call| f64::from(call.0));
+        let (at, key, index) = (at.as_millis(), key.map_or(0.0, f64::from), f64::from(of.index));
+        let last = self.run.and_then(|run| self.numbers.get_mut(run..));
+        if let Some([kind, its_call, its_at, its_key, count, its_index]) = last {
+            let is_next = *kind == f64::from(record as u8)
+                && (*its_call, *its_at, *its_index + *count) == (call, at, index)
+                && (if *its_key == 0.0 { key == 0.0 } else { *its_key + *count == key });
+            if is_next {
+                *count += 1.0;
+                return;
+            }
+        }
+        let run = self.numbers.len().max(HEAD);
+        self.record(record, &[call, at, key, 1.0, index]);
+        self.run = matches!(record, Record::Message | Record::Progress).then_some(run);
+    }
+
+    /// Closes it, with the text that the indices point into. Its address, or 0 where there is nothing to tell.
+    pub(super) fn seal(&mut self, messages: Option<&str>) -> u32 {
+        if self.numbers.is_empty() {
+            return 0;
+        }
+        let text = messages.unwrap_or_default();
+        let head = [self.numbers.len(), text.as_ptr() as usize, text.len(), self.rare.len()];
+        for (place, number) in self.numbers.iter_mut().zip(head) {
+            *place = number as f64;
+        }
+        self.numbers.as_ptr() as u32
+    }
+
+    /// The rare outputs, in order.
+    pub(super) fn rare(&mut self) -> JsValue {
+        to_js(&std::mem::take(&mut self.rare))
+    }
+}
+
+/// A plain value. A count above 2^53 would be the only thing that can't cross.
+pub(super) fn to_js(value: &impl Serialize) -> JsValue {
+    value.serialize(&Serializer::new().serialize_maps_as_objects(true)).unwrap_or_default()
+}

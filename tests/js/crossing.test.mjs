@@ -1,0 +1,134 @@
+// The crossing: what the driver writes as numbers, read into records; and the options, which both sides must know.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { decoded } from "../../target/npm/core/decoder.js";
+
+/** Exports that tell `numbers` (without their head), this text and these rare outputs, in a memory of their own. */
+function telling(numbers, messages = [], rare = [], onRare = () => {}) {
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const text = messages.length === 0 ? "" : JSON.stringify(messages);
+  const [address, textAt] = [64, 4_096];
+  const { written } = new TextEncoder().encodeInto(text, new Uint8Array(memory.buffer, textAt));
+  const head = [numbers.length + 4, textAt, written, rare.length];
+  new Float64Array(memory.buffer, address).set([...head, ...numbers]);
+  const raw = {
+    memory,
+    poll: () => address,
+    call: () => address,
+    push: () => 0,
+    rare: () => {
+      onRare(memory);
+      return rare;
+    },
+  };
+  return decoded(raw);
+}
+
+const note = (n) => ({ jsonrpc: "2.0", method: "m", params: { n } });
+
+test("messages in a row are one record, and each has its own key and message", () => {
+  const core = telling([1, 3, 9.5, 7, 3, 0, 2, -1, 10, 0, 1, 3], [note(1), note(2), note(3), note("é")]);
+  const of = { out: "message", seam: false };
+  assert.deepEqual(core.poll(1, 0).outputs, [
+    { ...of, type: "message", call: 3, at: 9.5, key: 7, message: note(1) },
+    { ...of, type: "message", call: 3, at: 9.5, key: 8, message: note(2) },
+    { ...of, type: "message", call: 3, at: 9.5, key: 9, message: note(3) },
+    { ...of, type: "progress", call: undefined, at: 10, key: undefined, message: note("é") },
+  ]);
+});
+
+test("other records keep their place among them, the rare ones too", () => {
+  const numbers = [
+    ...[7, 4, 1],
+    ...[6, 2, 5, 200],
+    ...[3, 2, 5, 1, 1, 0],
+    0,
+    ...[4, 2, 5, 2, 1, 1],
+    ...[8, 4],
+    ...[5, 2, 6, 2, 0],
+    ...[5, 3, 6, 2, 400],
+    0,
+  ];
+  const rare = [
+    { out: "request", call: 2, at: 5, message: 1 },
+    { out: "event", at: 1, type: "warning", message: "a text" },
+  ];
+  const core = telling(numbers, [note(1), note(2), note(3)], rare);
+  assert.deepEqual(core.poll(1, 0).outputs, [
+    { out: "read", exchange: 4, on: true },
+    { out: "event", call: 2, at: 5, type: "open", status: 200 },
+    { out: "message", type: "message", call: 2, at: 5, key: 1, seam: true, message: note(1) },
+    { out: "request", call: 2, at: 5, message: note(2) },
+    { out: "message", type: "progress", call: 2, at: 5, key: 2, seam: true, message: note(2) },
+    { out: "abort", exchange: 4 },
+    { out: "settle", call: 2, at: 6, type: "result", message: note(3) },
+    { out: "settle", call: 3, at: 6, type: "result", message: note(3), httpStatus: 400 },
+    { out: "event", at: 1, type: "warning", message: "a text" },
+  ]);
+});
+
+test("what was made or refused stands apart from what else is told", () => {
+  const made = { out: "made", call: 1, requestId: "a-1", deadlineMs: 600_000, connectMs: 5_000 };
+  const { out: _out, ...rest } = made;
+  const outputs = [{ out: "abort", exchange: 9 }];
+  assert.deepEqual(telling([0, 8, 9], [], [made]).call(1, 0, {}), { ...rest, outputs });
+  const refused = { out: "refused", option: "callMs", message: "no" };
+  assert.deepEqual(telling([0], [], [refused]).call(1, 0, {}), {
+    option: "callMs",
+    message: "no",
+    outputs: [],
+  });
+});
+
+test("the memory may grow while the rare ones are asked for", () => {
+  const core = telling([1, 1, 1, 1, 1, 0, 0], [note(1)], [{ out: "closed" }], (memory) => memory.grow(1));
+  assert.deepEqual(
+    core.poll(1, 0).outputs.map(({ out, message }) => [out, message]),
+    [
+      ["message", note(1)],
+      ["closed", undefined],
+    ],
+  );
+  assert.equal(core.poll(1, 0).outputs.length, 2, "and the views are the new memory's");
+});
+
+test("nothing to tell is no batch, and a record that is not known is no silence", () => {
+  const core = telling([99]);
+  assert.equal(core.push(1, 0, 1, new Uint8Array()), undefined);
+  assert.throws(() => core.poll(1, 0), /99/);
+});
+
+const source = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+
+/** The members of an interface of the protocol's: their kinds, as the driver has them. */
+function declared(name) {
+  const [, body] = new RegExp(`^export interface ${name} \\{\\n(.*?)^\\}`, "ms").exec(
+    source("src/ts/core/protocol.ts"),
+  );
+  const members = [...body.matchAll(/^ {2}(\w+)\??: (.*);$/gm)].map(([, member, type]) => {
+    if (type === "string[]") return [member, "texts"];
+    return [member, type === "number" || type === "boolean" ? type : "text"];
+  });
+  return new Map(members.sort());
+}
+
+/** What the driver reads, by what function: names and kinds. */
+function read(...functions) {
+  const text = source("src/web/options.rs") + source("src/web/exports.rs");
+  const kinds = { number: "number", flag: "boolean", text: "text", texts: "texts", get: "boolean" };
+  const found = functions.flatMap((name) => {
+    const [body] = new RegExp(`^( *)(?:pub(?:\\(super\\))? )?fn ${name}\\(.*?^\\1\\}`, "ms").exec(text);
+    return [...body.matchAll(/\b(?:self|object)\s*\.(number|flag|texts?|get)\("(\w+)"\)/g)];
+  });
+  return new Map(found.map(([, kind, member]) => [member, kinds[kind]]).sort());
+}
+
+test("every option of a session and of a call is known on both sides, as the same kind", () => {
+  assert.deepEqual(read("create", "options", "timeouts", "session_to_resume"), declared("CoreConfig"));
+  const call = declared("CallSpec");
+  const clocks = read("timeouts");
+  clocks.delete("handshakeMs");
+  assert.deepEqual(new Map([...read("call_spec"), ...clocks].sort()), call);
+  assert.ok(call.size > 20);
+});
