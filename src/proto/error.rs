@@ -59,6 +59,39 @@ pub enum Reason {
     InternalError,
 }
 
+impl Reason {
+    /// Whether we gave up on a call that the server may still work for: neither did it answer or refuse, nor is it gone.
+    pub(crate) fn gave_up(self) -> bool {
+        match self {
+            Self::Cancelled
+            | Self::DeadlineExceeded
+            | Self::CallTimeout
+            | Self::FirstByteTimeout
+            | Self::IdleTimeout
+            | Self::RecoveryExhausted
+            | Self::RetryExceedsBudget
+            | Self::StreamLost
+            | Self::ResumeRejected
+            | Self::Gap
+            | Self::MessageTooLarge => true,
+            Self::ConnectTimeout
+            | Self::NetworkError
+            | Self::SessionLost
+            | Self::Unauthorized
+            | Self::Forbidden
+            | Self::HttpError
+            | Self::Redirected
+            | Self::UnexpectedContent
+            | Self::UnsupportedVersion
+            | Self::MalformedResponse
+            | Self::ProtocolError
+            | Self::QueueFull
+            | Self::Closed
+            | Self::InternalError => false,
+        }
+    }
+}
+
 /// What is known of the execution of a call that ended without an answer.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -400,26 +400,12 @@ impl Client {
     /// of it would. By what id it knows a stream that another client began is not known; a Client's own word goes out all
     /// the same.
     pub(super) fn should_tell(entry: &Call, reason: Reason) -> bool {
-        let gave_up = matches!(
-            reason,
-            Reason::Cancelled
-                | Reason::DeadlineExceeded
-                | Reason::CallTimeout
-                | Reason::FirstByteTimeout
-                | Reason::IdleTimeout
-                | Reason::RecoveryExhausted
-                | Reason::RetryExceedsBudget
-                | Reason::StreamLost
-                | Reason::ResumeRejected
-                | Reason::Gap
-                | Reason::MessageTooLarge
-        );
         let is_known = !entry.lineage.adopts || entry.delivery.cancel_reason.is_some();
         let by_notice = entry.request.dialect.cancel_by() == CancelBy::Notice;
         entry.request.kind == Kind::Request
             && is_known
             && by_notice
             && entry.outcome() == Outcome::Unknown
-            && gave_up
+            && reason.gave_up()
     }
 }
