@@ -279,6 +279,12 @@ impl Cursor {
         in_hand.filter_map(|block| Some((block.key?, block.id.clone()))).collect()
     }
 
+    /// The keys among these that are in hand.
+    pub(crate) fn held_keys(&self, keys: &RangeInclusive<u32>) -> Vec<u32> {
+        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
+        in_hand.filter_map(|block| block.key.filter(|key| keys.contains(key))).collect()
+    }
+
     /// Events in hand, and their bytes.
     pub(crate) fn in_hand(&self) -> (usize, usize) {
         self.in_hand

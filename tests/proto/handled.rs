@@ -224,8 +224,8 @@ fn a_run_of_reports_counts_as_each_of_them() {
     world.client.handled(world.now, call, 1..=2, true);
     world.client.handled(world.now, call, 4..=9, true);
     world.drain();
-    assert_eq!(world.tokens, ["e/2"]);
+    assert_eq!(world.tokens, ["e/1", "e/2"], "each cursor is told");
     world.client.handled(world.now, call, 0..=u32::MAX, true);
     world.drain();
-    assert_eq!(world.tokens, ["e/2", "e/5"]);
+    assert_eq!(world.tokens, ["e/1", "e/2", "e/5"]);
 }

@@ -66,12 +66,21 @@ impl Client {
     pub(super) fn on_handled(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
         self.on_orphans_handled(now, call, keys, ok);
         self.on_reported_late(now, call, keys, ok);
+        let each = self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens);
         let Some(stream) = self.stream(call) else { return };
-        let report = stream.cursor.handled(keys, ok);
-        for id in report.skipped {
-            self.skip(now, call, id);
+        // Who wants to know the cursors wants each of them.
+        let runs = match each {
+            true => stream.cursor.held_keys(keys).into_iter().map(|key| key..=key).collect(),
+            false => vec![keys.clone()],
+        };
+        for run in runs {
+            let Some(stream) = self.stream(call) else { return };
+            let report = stream.cursor.handled(&run, ok);
+            for id in report.skipped {
+                self.skip(now, call, id);
+            }
+            self.after_report(now, call, report.moved);
         }
-        self.after_report(now, call, report.moved);
     }
 
     fn on_orphans_handled(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
