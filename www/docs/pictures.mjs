@@ -132,7 +132,7 @@ const ladder = picture(960, 772, "The ladder of recovery", [
     [
       "2  Ask the session: POST ping",
       "answered: it lives. Once more rung 1, then rung 3",
-      "404, 410: it is dead, rung 4; timed out: proves nothing",
+      "404, 410: dead, rung 4; timed out: proves nothing",
       "no network, twice: a silent body is given up",
     ],
     "act",
