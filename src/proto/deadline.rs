@@ -1,7 +1,7 @@
 //! Budgets that run only at times: `callMs` and `recoveryMs`.
 //!
 //! A budget is a stopwatch with a total. It runs, pauses and goes on where it stopped; only the re-arming that
-//! the design names gives it back its total. So a server that opens streams and says nothing spends it.
+//! ARCHITECTURE.md, "Clocks", names gives it back its total. So a server that opens streams and says nothing spends it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tables of few entries: sorted vectors. The machine code of a B-tree per type of table would be a fifth of the module.
+//! Tables of few entries: sorted vectors. The machine code of a B-tree per type of table was a quarter of the module.
 //!
 //! Lookups are binary searches. Most keys count up, so that most insertions append; any other one moves what comes
 //! behind it, which for the some hundred entries of a table here costs less than a tree's nodes.

@@ -4,7 +4,7 @@ use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
 use super::CallId;
 
-/// The clocks of the design, in the order in which they are judged when due at the same instant.
+/// The clocks (ARCHITECTURE.md, "Clocks"), in the order in which they are judged when due at the same instant.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Clock {
     /// `deadlineMs`: the whole life of a call, queue included.

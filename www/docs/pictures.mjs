@@ -282,7 +282,7 @@ const house = picture(960, 620, "The house: core, driver, wrapper", [
     ["options", "the user's words checked"],
   ].map(([name, line], i) => room(20 + i * 186, 40, name, line)),
   ...[
-    ["core", "the crossing: protocol"],
+    ["core", "the crossing: decoder"],
     ["http", "exchanges, bodies"],
     ["base", "helpers that know nothing"],
     ["api", "the public words"],
@@ -307,8 +307,8 @@ const house = picture(960, 620, "The house: core, driver, wrapper", [
   text(690, 206, "out: batches of what to tell and do", "quiet"),
   text(20, 240, "src/web: the driver. Rust, wasm32; obeys", "quiet"),
   box(20, 250, 924, 64, [
-    "exports, transport, executor, batch, host",
-    "fetch by the wrapper's open(), one timer, one text of messages per batch; no rules",
+    "exports, transport, protocol, options, executor, host",
+    "fetch by the wrapper's open(), one timer; a batch is numbers beside one text; no rules",
   ]),
   arrow(
     [

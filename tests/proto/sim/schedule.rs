@@ -112,7 +112,7 @@ pub(crate) struct ServerPlan {
 /// The clocks of the client or of one call.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Clocks {
-    /// Those of the design.
+    /// The defaults.
     Default,
     /// Seconds instead of minutes.
     Brisk,
