@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 requirements=$1
 venv=$2
 
-! cmp -s "$requirements" "$venv/.requirements" || exit 0
+! { [ -x "$venv/bin/python" ] && cmp -s "$requirements" "$venv/.requirements"; } || exit 0
 command -v python3 >/dev/null || { echo "setup-venv: no python3: what needs $requirements is skipped" >&2; exit 0; }
 echo "setup-venv: installing $requirements into $venv" >&2
 mkdir -p .tools
