@@ -63,6 +63,8 @@ pub(crate) struct Events {
     pub(crate) seam: bool,
     /// Whether the `resumed` event is still to come.
     pub(crate) unreported: bool,
+    /// Its bytes count: an event came, or no resume opened it.
+    pub(crate) heard: bool,
     /// New messages it brought.
     pub(crate) fresh: u32,
     /// Messages dropped as repeats.
@@ -90,6 +92,7 @@ impl Events {
             resumed,
             moved: false,
             unreported: resumed,
+            heard: !resumed,
             fresh: 0,
             repeats: 0,
         }
@@ -123,6 +126,8 @@ pub(crate) struct Stream {
     pub(crate) resting: bool,
     /// Its consumer is slow: the body is not read.
     pub(crate) paused: bool,
+    /// When its body brought bytes last, or was opened.
+    pub(crate) fed_at: Instant,
     /// What it said last that is JSON and no message: an excerpt.
     pub(crate) said: Option<String>,
     /// When it was lost, until something new comes.
@@ -162,6 +167,7 @@ impl Stream {
             not_before: Instant::default(),
             resting: false,
             paused: false,
+            fed_at: Instant::default(),
             said: None,
             lost_at: None,
             race: Race::new(),

@@ -23,6 +23,11 @@ impl Instant {
         self.0 as f64 / 1_000.0
     }
 
+    /// So long before; not before the beginning of time.
+    pub(crate) fn before(self, wait: Duration) -> Self {
+        Self(self.0.saturating_sub(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)))
+    }
+
     /// The time from `earlier` to here; zero if `earlier` is later (a Worker's clock may stand still).
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))

@@ -49,7 +49,7 @@ fn it_is_opened_when_a_client_said_initialized() {
 
 #[test]
 fn a_server_without_one_is_not_asked_again() {
-    for status in [404, 405, 501] {
+    for status in [405, 501] {
         let (mut world, get) = listening();
         world.head(get, status, "", None);
         world.pass(3_600_000);
@@ -69,6 +69,76 @@ fn it_is_opened_again_where_it_was_lost_with_its_cursor() {
     world.head(get, 200, SSE, None);
     world.body(get, &(note("n1", "a") + &note("n2", "b")));
     assert_eq!(world.messages.len(), 2, "a repeat is told once");
+}
+
+#[test]
+fn a_resume_that_brought_nothing_is_followed_by_one_without_a_cursor() {
+    for silent in [true, false] {
+        let (mut world, get) = open();
+        world.body(get, &note("n1", "a"));
+        world.cut(get);
+        let (_, get, request) = world.next_request();
+        assert_eq!(header(&request, "last-event-id"), Some("n1"));
+        world.head(get, 200, SSE, None);
+        world.body(get, ": beat\n\n");
+        match silent {
+            true => {
+                world.pass(44_999);
+                assert!(world.requests.is_empty(), "comments prove nothing, and idleMs is not over");
+            }
+            false => world.end(get),
+        }
+        let (_, get, request) = world.next_request();
+        assert_eq!(header(&request, "last-event-id"), None, "{silent}");
+        world.head(get, 200, SSE, None);
+        world.pass(86_400_000);
+        assert!(world.requests.is_empty(), "one that no cursor opened may be silent for days");
+    }
+}
+
+/// The session is asked, and answers with this status.
+fn asked(world: &mut World, status: u16) {
+    let (ping, request) = world.request();
+    assert!(request.body.as_deref().is_some_and(|body| body.contains("\"ping\"")), "{request:?}");
+    world.head(ping, status, JSON, None);
+    if status == 200 {
+        world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
+    }
+    world.end(ping);
+}
+
+#[test]
+fn a_404_in_a_session_asks_that_at_once_and_where_it_lives_there_is_no_such_stream() {
+    let (mut world, get) = listening();
+    world.head(get, 404, "", None);
+    asked(&mut world, 200);
+    assert_eq!(world.names(), ["listen:unsupported"]);
+    world.pass(3_600_000);
+    assert!(world.requests.is_empty());
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_404_to_its_resume_in_a_session_that_lives_is_followed_by_one_without_a_cursor() {
+    let (mut world, get) = open();
+    world.body(get, &note("n1", "a"));
+    world.cut(get);
+    let (_, get, _) = world.next_request();
+    world.head(get, 404, "", None);
+    asked(&mut world, 200);
+    let (_, _, request) = world.next_request();
+    assert_eq!((request.method, header(&request, "last-event-id")), (Method::Get, None));
+}
+
+#[test]
+fn a_404_of_a_dead_session_replaces_it_and_no_call_is_needed_for_that() {
+    let (mut world, get) = open();
+    world.cut(get);
+    let (_, get, _) = world.next_request();
+    world.head(get, 404, "", None);
+    asked(&mut world, 404);
+    let (_, request) = world.request();
+    assert!(request.body.is_some_and(|body| body.contains("\"initialize\"")));
 }
 
 #[test]
@@ -125,10 +195,10 @@ fn a_cursor_that_is_refused_is_forgotten() {
     world.body(get, &note("n1", "a"));
     world.cut(get);
     let (_, get, _) = world.next_request();
-    world.head(get, 404, "", None);
+    world.head(get, 400, "", None);
     let (_, get, request) = world.next_request();
     assert_eq!(header(&request, "last-event-id"), None);
-    world.head(get, 404, "", None);
+    world.head(get, 405, "", None);
     world.pass(3_600_000);
     assert!(world.requests.is_empty());
 }

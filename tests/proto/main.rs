@@ -23,6 +23,7 @@ mod repeats;
 mod replace;
 mod reports;
 mod resume;
+mod resumed_silence;
 mod sim;
 mod sse;
 mod stats;

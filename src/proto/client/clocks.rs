@@ -33,7 +33,11 @@ impl Client {
             } else {
                 budget.pause(now);
             }
-            match budget.expires() {
+            let expires = budget.expires().map(|at| match clock {
+                Clock::Call if !entry.clocks.had_last => at.before(entry.request.timeouts.connect),
+                _ => at,
+            });
+            match expires {
                 Some(at) => self.timers.set(owner, clock, at),
                 None => self.timers.stop(owner, clock),
             }
@@ -53,7 +57,7 @@ impl Client {
             Clock::FirstByte => {
                 self.fail(now, call, Reason::FirstByteTimeout, "no response headers within firstByteMs");
             }
-            Clock::Call => self.fail(now, call, Reason::CallTimeout, "no progress or message within callMs"),
+            Clock::Call => self.on_call_over(now, call),
             Clock::Recovery => self.on_recovery_over(now, call),
             Clock::Idle => self.on_idle(now, call),
             Clock::Handshake if self.send_answer_again(now, call) => {}
@@ -99,6 +103,18 @@ impl Client {
                 self.timers.set(Owner::Call(call), Clock::Idle, now + patience);
             }
         }
+    }
+
+    /// `callMs` is over, or will be in `connectMs`: an answer may wait where a resume finds it.
+    fn on_call_over(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        if entry.clocks.call.expires().is_none_or(|at| at <= now) {
+            return self.fail(now, call, Reason::CallTimeout, "no progress or message within callMs");
+        }
+        entry.clocks.had_last = true;
+        entry.lineage.stream.iter_mut().for_each(|stream| stream.race.wants_last());
+        self.set_clocks(now, call);
+        self.happens(now, call, Happened::EndsSoon, Loss::new(DropCause::Idle, ""));
     }
 
     fn on_recovery_over(&mut self, now: Instant, call: CallId) {

@@ -30,7 +30,7 @@ impl Client {
         entry.delivery.sent_beside = true;
         entry.lineage.earlier = (free > 0).then_some(Earlier { exchange, body });
         entry.lineage.planned = Some((Level::Reissue, Duration::ZERO));
-        entry.clocks.call.rearm(now);
+        entry.clocks.rearm_call(now);
         let attempt = u32::try_from(entry.delivery.reissues()).unwrap_or(u32::MAX);
         self.announce(now, call, Level::Reissue, attempt, Duration::ZERO);
         self.post(now, call);

@@ -66,12 +66,31 @@ impl Client {
         match head.status {
             401 | 403 if self.reauthorize(now, call, head, Resend::Get) => {}
             408 | 409 | 425 | 429 | 500 | 502..=599 => self.listen_later(now, call),
+            // Where there is a session, it may be that which is not found.
+            404 | 410 if self.session.id.is_some() => {
+                let had_place = self.forget_place(call);
+                if let Some(stream) = self.stream(call) {
+                    (stream.phase, stream.refused) = (Phase::Asking, had_place);
+                }
+                self.ask_session(now);
+            }
             // The event that it was to begin after may be gone; without that, the server has no such stream.
             400 | 404 | 410 if self.forget_place(call) => self.listen_later(now, call),
-            _ => {
-                self.drop_listen(call);
-                self.event(now, None, Event::Listen { state: ListenState::Unsupported });
-            }
+            _ => self.on_unsupported(now, call),
+        }
+    }
+
+    fn on_unsupported(&mut self, now: Instant, call: CallId) {
+        self.drop_listen(call);
+        self.event(now, None, Event::Listen { state: ListenState::Unsupported });
+    }
+
+    /// The session was asked after a 404, and is not dead.
+    pub(super) fn on_listen_asked(&mut self, now: Instant, call: CallId, is_alive: bool) {
+        let had_place = self.stream(call).is_some_and(|stream| std::mem::take(&mut stream.refused));
+        match is_alive && !had_place {
+            true => self.on_unsupported(now, call),
+            false => self.listen_later(now, call),
         }
     }
 
@@ -86,6 +105,9 @@ impl Client {
     pub(super) fn on_listen_over(&mut self, now: Instant, call: CallId, events: &Events) {
         self.event(now, None, Event::Listen { state: ListenState::Lost });
         // One that was open for a while was cut by somebody on the way who limits silence.
+        if events.resumed && !events.heard {
+            self.forget_place(call);
+        }
         let brought = events.moved || events.fresh > 0 || now.since(events.since) >= A_WHILE;
         if let Some(stream) = self.stream(call).filter(|_| brought) {
             stream.barren = 0;

@@ -90,15 +90,18 @@ impl Client {
             self.judge_rejected_resumes(now);
         }
         for call in self.ledger.calls() {
+            let listens = self.session.listen == Some(call);
             let Some(stream) = self.stream(call) else { continue };
-            if matches!(stream.phase, Phase::Asking) {
+            if matches!(stream.phase, Phase::Asking) && listens {
+                self.on_listen_asked(now, call, is_alive);
+            } else if matches!(stream.phase, Phase::Asking) {
                 // A store shared by several servers may lag: the cursor is tried once more.
                 stream.refused = is_alive;
                 self.happens(now, call, Happened::Asked, Loss::new(DropCause::Network, ""));
             } else if is_alive && !stream.is_open() {
                 let text = "its stream could not be resumed though the session lives";
                 self.happens(now, call, Happened::Lives, Loss::new(DropCause::Status, text));
-            } else if stream.race.may_begin() {
+            } else if stream.race.is_silent() && stream.race.exchange().is_none() {
                 self.on_silence_judged(now, call, verdict);
             }
         }

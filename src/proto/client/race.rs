@@ -17,15 +17,22 @@ use crate::proto::{CallId, ExchangeId};
 impl Client {
     /// No byte within `idleMs`. With a cursor, a resume is opened beside the silent body; without, the session is asked.
     pub(super) fn on_idle(&mut self, now: Instant, call: CallId) {
+        // The resume beside it brings nothing, either: the server may have gone on elsewhere since it was opened.
+        if self.stream(call).is_some_and(|stream| stream.race.is_open()) {
+            self.stop_race(call);
+            self.stream(call).into_iter().for_each(|stream| stream.race.bears());
+        }
         let silent_ms = millis(self.patience(call));
         let free = self.dispatch.free() > 0;
         let Some(known) = self.known(now, call) else { return };
         let step = recovery::next(Happened::Silent { free }, &known);
         if step != Step::GiveUp && known.body == Open::Answer {
             let Some(stream) = self.stream(call) else { return };
-            stream.race.falls_silent();
-            self.set_clocks(now, call);
-            self.call_event(now, call, Event::Suspect { silent_ms });
+            if !stream.race.is_silent() {
+                stream.race.falls_silent();
+                self.set_clocks(now, call);
+                self.call_event(now, call, Event::Suspect { silent_ms });
+            }
         }
         self.obey(now, call, step, &known, Loss::new(DropCause::Idle, ""));
     }
@@ -61,7 +68,11 @@ impl Client {
         let Some(stream) = self.stream(call).filter(|stream| stream.race.may_begin()) else { return };
         let Some(cursor) = stream.cursor().and_then(header_value) else { return };
         if self.dispatch.free() == 0 {
-            return self.give_up_silent(now, call);
+            // A body that is not suspect is worth more than its resume.
+            if self.stream(call).is_some_and(|stream| stream.race.is_silent()) {
+                self.give_up_silent(now, call);
+            }
+            return;
         }
         self.stats.resumes.tried += 1;
         if let Some(stream) = self.stream(call) {
@@ -84,6 +95,9 @@ impl Client {
     pub(super) fn stop_race(&mut self, call: CallId) {
         if let Some(exchange) = self.stream(call).and_then(|stream| stream.race.stop()) {
             self.timers.stop(Owner::Call(call), Clock::Connect);
+            if self.stream(call).is_some_and(|stream| stream.race.is_silent()) {
+                self.timers.stop(Owner::Call(call), Clock::Idle);
+            }
             self.abort(exchange);
         }
     }
@@ -111,6 +125,9 @@ impl Client {
         }
         if opened {
             self.session.liveness.accepted();
+            if self.stream(call).is_some_and(|stream| stream.race.is_silent()) {
+                self.rearm_idle(now, call);
+            }
             return self.outputs.push_back(Output::Read(exchange, true));
         }
         self.stop_race(call);
@@ -149,8 +166,18 @@ impl Client {
     }
 
     fn on_standing(&mut self, now: Instant, call: CallId, standing: Standing) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let idle = entry.request.timeouts.idle;
+        let Some(stream) = entry.lineage.stream.as_mut() else { return };
         match standing {
             Standing::Open => {}
+            // It was the last word before the end of `callMs`, about a body that is not suspect.
+            Standing::Held | Standing::Again | Standing::Lost if !stream.race.is_silent() => {}
+            Standing::Held if now.since(stream.fed_at) < idle => {
+                stream.race.lives();
+                self.rearm_idle(now, call);
+                self.set_clocks(now, call);
+            }
             Standing::Won | Standing::WonAndOver | Standing::Held => self.give_up_silent(now, call),
             Standing::Again => {
                 self.happens(now, call, Happened::HedgeFailed, Loss::new(DropCause::Network, ""));
@@ -178,6 +205,9 @@ impl Client {
     /// Plans a resume beside the silent body.
     pub(super) fn plan_race(&mut self, now: Instant, call: CallId, pace: Pace) {
         let Some(stream) = self.stream(call) else { return };
+        if stream.race.exchange().is_some() {
+            return;
+        }
         let (misses, floor) = (stream.misses, stream.not_before.since(now));
         let (wait, attempt) = match pace {
             Pace::AtOnce => (floor, 1),

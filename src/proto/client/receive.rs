@@ -135,6 +135,7 @@ impl Client {
         let Some(stream) = self.stream(call) else { return };
         stream.phase = Phase::Reading(exchange, body);
         stream.paused = false;
+        stream.fed_at = now;
         self.outputs.push_back(Output::Read(exchange, true));
         self.rearm_idle(now, call);
         self.set_clocks(now, call);
@@ -142,8 +143,11 @@ impl Client {
     }
 
     pub(super) fn rearm_idle(&mut self, now: Instant, call: CallId) {
-        if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Listen) {
-            return; // It may have nothing to say for days.
+        // It may have nothing to say for days.
+        if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Listen)
+            && self.is_heard(call)
+        {
+            return self.timers.stop(Owner::Call(call), Clock::Idle);
         }
         let at = now + self.patience(call);
         self.timers.set(Owner::Call(call), Clock::Idle, at);
@@ -157,16 +161,27 @@ impl Client {
         if self.is_earlier(call, exchange) {
             return self.on_earlier_body(now, call, exchange, bytes);
         }
-        self.cleared(now, call);
-        self.rearm_idle(now, call);
+        let is_heard = self.is_heard(call);
+        if is_heard {
+            self.cleared(now, call);
+            self.rearm_idle(now, call);
+        }
         self.stats.bytes += bytes.len() as u64;
         let most = self.config.max_body_bytes;
         let Some(entry) = self.ledger.get(call) else { return };
         entry.diagnostics.bytes += bytes.len() as u64;
         entry.diagnostics.last_byte_at = Some(now.as_millis());
-        let Some(Phase::Reading(_, body)) = self.stream(call).map(|stream| &mut stream.phase) else { return };
+        let Some(stream) = self.stream(call) else { return };
+        stream.fed_at = now;
+        let Phase::Reading(_, body) = &mut stream.phase else { return };
         match body {
-            Body::Events(_) => self.feed(now, call, exchange, bytes),
+            Body::Events(_) => {
+                self.feed(now, call, exchange, bytes);
+                if !is_heard && self.is_heard(call) {
+                    self.cleared(now, call);
+                    self.rearm_idle(now, call);
+                }
+            }
             Body::Json(text) if text.len() + bytes.len() > most => {
                 let text = format!("a body of more than {most} bytes (limits.maxBodyBytes)");
                 self.fail(now, call, Reason::MessageTooLarge, &text);
@@ -206,6 +221,12 @@ impl Client {
         self.report_resumed(now, call);
     }
 
+    /// Whether bytes of the body prove that the server goes on there: on a stream that a resume opened, comments alone do
+    /// not, for it may have routed the call elsewhere.
+    fn is_heard(&mut self, call: CallId) -> bool {
+        self.events_of(call).is_none_or(|events| events.heard)
+    }
+
     fn events_of(&mut self, call: CallId) -> Option<&mut Events> {
         self.stream(call)?.events()
     }
@@ -215,6 +236,9 @@ impl Client {
         // Whatever ids it has: a stream of a session that is dead can't be resumed.
         let has_cursor = entry.request.dialect.can_resume() && !entry.delivery.stranded;
         let Some(stream) = entry.lineage.stream.as_mut() else { return };
+        if let Some(events) = stream.events().filter(|_| !matches!(item, Item::Comment | Item::Retry(_))) {
+            events.heard = true;
+        }
         match item {
             Item::Id(_) | Item::LongId if !has_cursor => {}
             Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
@@ -353,6 +377,9 @@ impl Client {
             if let Some(events) = stream.events() {
                 events.fresh += 1;
             }
+            if stream.race.exchange().is_some() {
+                self.stop_race(call);
+            }
         }
         self.rearm_call(now, call);
     }
@@ -360,7 +387,7 @@ impl Client {
     pub(super) fn rearm_call(&mut self, now: Instant, call: CallId) {
         if let Some(entry) = self.ledger.get(call) {
             entry.diagnostics.last_progress_at = Some(now.as_millis());
-            entry.clocks.call.rearm(now);
+            entry.clocks.rearm_call(now);
             self.set_clocks(now, call);
         }
     }

@@ -177,6 +177,8 @@ pub(crate) struct Clocks {
     pub(crate) deadline: Instant,
     pub(crate) call: Budget,
     pub(crate) recovery: Budget,
+    /// One last resume was made before `callMs` ends it, or there was none to make.
+    pub(crate) had_last: bool,
     /// It slept through its deadline, and has had one more attempt.
     pub(crate) woken: bool,
     /// When its POST was sent.
@@ -315,9 +317,16 @@ impl Clocks {
             deadline: now + timeouts.deadline,
             call: Budget::new(timeouts.call),
             recovery: Budget::new(timeouts.recovery),
+            had_last: false,
             woken: false,
             posted_at: None,
         }
+    }
+
+    /// `callMs` is full again.
+    pub(crate) fn rearm_call(&mut self, now: Instant) {
+        self.call.rearm(now);
+        self.had_last = false;
     }
 }
 

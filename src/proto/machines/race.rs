@@ -15,16 +15,12 @@ const MOST_PATIENCE: u32 = 4;
 pub(crate) struct Race {
     /// How many times its `idleMs` it may be silent.
     patience: u32,
-    state: State,
-}
-
-enum State {
-    /// Its body is not known to be silent.
-    Calm,
-    /// It is suspect: no byte within `idleMs`.
-    Silent,
-    /// A resume is under way beside it.
-    Racing(Hedge),
+    /// Its body is suspect: no byte within `idleMs`.
+    silent: bool,
+    /// Its clock is almost over: one last resume is wanted.
+    last: bool,
+    /// The resume that is under way beside it.
+    hedge: Option<Hedge>,
 }
 
 /// A resume that was opened beside a silent body.
@@ -54,7 +50,7 @@ pub(crate) enum Standing {
     Won,
     /// The same, and it was closed politely: it moved the cursor and ended.
     WonAndOver,
-    /// The server still holds the old body, which brings nothing: that is given up, and resumed.
+    /// The server still holds the old body: that is kept where bytes of it come, else given up and resumed.
     Held,
     /// It is refused: the old body is kept, and the session asked.
     Lost,
@@ -64,7 +60,7 @@ pub(crate) enum Standing {
 
 impl Race {
     pub(crate) fn new() -> Self {
-        Self { patience: 1, state: State::Calm }
+        Self { patience: 1, silent: false, last: false, hedge: None }
     }
 
     /// How long its body may be silent.
@@ -74,59 +70,67 @@ impl Race {
 
     /// No byte came for so long.
     pub(crate) fn falls_silent(&mut self) {
-        self.state = State::Silent;
+        self.silent = true;
+    }
+
+    /// The call ends soon.
+    pub(crate) fn wants_last(&mut self) {
+        self.last = true;
     }
 
     /// Whether the body is suspect.
     pub(crate) fn is_silent(&self) -> bool {
-        !matches!(self.state, State::Calm)
+        self.silent
     }
 
-    /// Whether it is, and no resume is under way beside it.
+    /// Whether a resume is wanted, and none is under way.
     pub(crate) fn may_begin(&self) -> bool {
-        matches!(self.state, State::Silent)
+        (self.silent || self.last) && self.hedge.is_none()
     }
 
     /// This resume was sent.
     pub(crate) fn begins(&mut self, exchange: ExchangeId) {
-        let hedge = Hedge { exchange, bytes: Vec::new(), decoder: None, moved: false };
-        self.state = State::Racing(hedge);
+        self.last = false;
+        self.hedge = Some(Hedge { exchange, bytes: Vec::new(), decoder: None, moved: false });
     }
 
     /// The exchange of the resume that is under way.
     pub(crate) fn exchange(&self) -> Option<ExchangeId> {
-        match &self.state {
-            State::Racing(hedge) => Some(hedge.exchange),
-            State::Calm | State::Silent => None,
-        }
+        self.hedge.as_ref().map(|hedge| hedge.exchange)
+    }
+
+    /// Whether one is being read.
+    pub(crate) fn is_open(&self) -> bool {
+        self.hedge.as_ref().is_some_and(Hedge::is_open)
     }
 
     /// The resume is given up, and the body is as silent as before. What it brought goes with it: ids without data, from
     /// behind the cursor. To take them over could lose what the old body still brings; without them a resume asks from
     /// further back, and what it repeats is dropped.
     pub(crate) fn stop(&mut self) -> Option<ExchangeId> {
-        let exchange = self.exchange()?;
-        self.state = State::Silent;
-        Some(exchange)
+        self.hedge.take().map(|hedge| hedge.exchange)
     }
 
     /// The body is not suspect any more, or over: the resume that takes its place.
     pub(crate) fn ends(&mut self) -> Option<Hedge> {
-        match std::mem::replace(&mut self.state, State::Calm) {
-            State::Racing(hedge) => Some(hedge),
-            State::Calm | State::Silent => None,
-        }
+        (self.silent, self.last) = (false, false);
+        self.hedge.take()
     }
 
-    /// The session lives, so the stream is only silent.
+    /// The session lives, or the server holds the body: the stream is only silent.
     pub(crate) fn lives(&mut self) {
-        self.state = State::Calm;
+        self.silent = false;
+        self.bears();
+    }
+
+    /// It may be silent for longer.
+    pub(crate) fn bears(&mut self) {
         self.patience = (self.patience * 2).min(MOST_PATIENCE);
     }
 
     /// Headers came on the resume; `verdict`: what they say of redirects; `decoder` is for its body.
     pub(crate) fn head(&mut self, head: &ResponseHead, verdict: &Verdict, decoder: Decoder) -> Standing {
-        let State::Racing(hedge) = &mut self.state else { return Standing::Open };
+        let Some(hedge) = &mut self.hedge else { return Standing::Open };
         match head.status {
             _ if head.is_success() && head.is_event_stream() && *verdict == Verdict::Answer => {
                 hedge.decoder = Some(decoder);
@@ -140,7 +144,7 @@ impl Race {
 
     /// Bytes came on the resume: they are kept until they hold data. `most`: so many are kept.
     pub(crate) fn body(&mut self, bytes: &[u8], most: usize) -> Standing {
-        let State::Racing(hedge) = &mut self.state else { return Standing::Open };
+        let Some(hedge) = &mut self.hedge else { return Standing::Open };
         let Some(decoder) = hedge.decoder.as_mut() else { return Standing::Open };
         let (mut has_data, mut moved) = (false, false);
         let fed = decoder.feed(bytes, &mut |item| {
@@ -158,10 +162,10 @@ impl Race {
 
     /// The body of the resume ended without data.
     pub(crate) fn end(&self) -> Standing {
-        match &self.state {
-            State::Racing(hedge) if hedge.moved => Standing::WonAndOver,
-            State::Racing(_) => Standing::Held,
-            State::Calm | State::Silent => Standing::Open,
+        match &self.hedge {
+            Some(hedge) if hedge.moved => Standing::WonAndOver,
+            Some(_) => Standing::Held,
+            None => Standing::Open,
         }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Happened {
     Unanswered,
     /// Its resume got no headers within `connectMs`.
     Missed,
+    /// `callMs` ends it in `connectMs`.
+    EndsSoon,
     /// The resume beside its silent body was of no use.
     HedgeFailed,
     /// The session was asked about it, and lives.
@@ -147,6 +149,8 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
         Happened::Silent { .. } if known.may_resume() => Step::GiveUp,
         Happened::Silent { .. } if known.is_request => Step::Ask,
         Happened::Silent { .. } => Step::Keep,
+        Happened::EndsSoon if known.body == Open::Answer && known.may_resume() => Step::Race(Pace::AtOnce),
+        Happened::EndsSoon => Step::Keep,
         Happened::HedgeFailed if known.may_resume() => Step::Race(Pace::Backoff),
         Happened::HedgeFailed => Step::Keep,
 
@@ -330,6 +334,9 @@ mod tests {
             (silent(true), Known { is_request: false, ..loose }, Step::Keep),
             (silent(true), Known { body: Open::Refusal, ..LOOSE }, Step::GiveUp),
             (silent(true), Known { max_retries: Some(1), barren: 1, ..plain }, Step::Ask),
+            (Happened::EndsSoon, plain, Step::Race(Pace::AtOnce)),
+            (Happened::EndsSoon, PLAIN, Step::Keep),
+            (Happened::EndsSoon, loose, Step::Keep),
             (Happened::HedgeFailed, PLAIN, Step::Race(Pace::Backoff)),
             (Happened::HedgeFailed, Known { max_retries: Some(1), barren: 1, ..PLAIN }, Step::Keep),
         ]);
