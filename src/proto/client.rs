@@ -32,11 +32,12 @@ use super::config::{Config, OnGap, TimeoutOptions};
 use super::cursor::Held;
 use super::error::ConfigError;
 use super::event::{Event, GapKind, MessageRef, Settlement};
+use super::facts::SessionFacts;
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::Id;
 use super::ledger::{members, notification, Call, Kind, Ledger};
 use super::machines::call::Request;
-use super::machines::dialect::{Dialect, Modern};
+use super::machines::dialect::Dialect;
 use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
 use super::session::{Session, State};
@@ -87,18 +88,12 @@ pub enum Output {
     Request(Option<CallId>, Instant, MessageRef),
     /// The server does not want the answer to the request of this id any more.
     RequestCancelled(Id),
+    /// What is known of the session changed: the host keeps it, for a client that goes on with the session. It comes before
+    /// whatever else the same input brought.
+    Persist(Box<SessionFacts>),
     /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
     /// `initialize`.
-    Ready {
-        /// The era of the server.
-        era: &'static str,
-        /// The negotiated version.
-        protocol_version: String,
-        /// `Mcp-Session-Id`, where the server gave one.
-        session_id: Option<String>,
-        /// The response to `initialize`.
-        message: MessageRef,
-    },
+    Ready(MessageRef),
     /// `close` is done: nothing moves any more.
     Closed,
     /// All is drained; wake the client at this instant, if any.
@@ -136,10 +131,6 @@ pub struct CallSpec {
     pub id: Option<String>,
     /// The progress token that stands in `meta`, as JSON text.
     pub token: Option<String>,
-    /// A modern message: the protocol version that its `_meta` names.
-    pub version: Option<String>,
-    /// `Mcp-Name` of a modern message, as it goes into the header.
-    pub name: Option<String>,
     /// The caller has a timer of its own: `callMs` and `firstByteMs` hold only if set, `deadlineMs` is an hour.
     pub timed: bool,
 }
@@ -239,12 +230,11 @@ impl Client {
         let timeouts = spec.timeouts.over(&self.config.timeout_options).derive(spec.timed)?;
         let progress = spec.progress.then(|| Id::String(self.request_id(call)));
         let content = members(&spec.method, &spec.params, &spec.meta, progress.as_ref());
-        let dialect = spec.version.map_or(Dialect::Legacy, |version| {
-            Dialect::Modern(Modern { version, meta: spec.meta, name: spec.name })
-        });
-        if dialect != Dialect::Legacy {
-            self.session.dialect = dialect.clone();
-        }
+        let dialect = match self.config.carry {
+            true => Dialect::of(&spec.method, &spec.params, &spec.meta),
+            false => Dialect::Legacy,
+        };
+        self.hear_dialect(&dialect);
         let is_endless = dialect.is_endless(&spec.method);
         let mut entry = Call::new(
             now,
@@ -350,12 +340,18 @@ impl Client {
     /// The next thing to do; [`Output::Timeout`] when all is drained. Its answer may change after any mutation.
     #[must_use = "an output that is not obeyed is lost"]
     pub fn poll_output(&mut self) -> Output {
+        // A session that is not confirmed is none to go on with.
+        if self.session.facts.may_be_news() && self.is_ready() {
+            if let Some(facts) = self.session.facts.news() {
+                return Output::Persist(Box::new(facts));
+            }
+        }
         self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timers.next()))
     }
 
     /// Whether there is something to poll besides the timeout, which is the same as before where there is nothing.
     pub fn has_outputs(&self) -> bool {
-        !self.outputs.is_empty()
+        !self.outputs.is_empty() || (self.session.facts.may_be_news() && self.is_ready())
     }
 
     /// The messages that the latest outputs point to, as the text of a JSON array.

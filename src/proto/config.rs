@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::backoff::{Backoff, BASE_MS, MOST_MS};
 use super::era::{EraOption, LEGACY_VERSIONS};
 use super::error::ConfigError;
+use super::facts::SessionFacts;
 use super::machines::redirect::RedirectPolicy;
 use super::replay::ReplayOption;
 
@@ -156,24 +157,6 @@ impl OnGap {
     }
 }
 
-/// A session that another client began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionToResume {
-    /// `Mcp-Session-Id`, if it has one.
-    pub id: Option<String>,
-    /// The negotiated version; unknown where a Client was given no more than the id.
-    pub version: Option<String>,
-    /// The response to its `initialize`, as JSON text. A Client's session has none.
-    pub greeting: String,
-}
-
-/// An SDK's Client does the handshake itself, and its messages are carried.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carry {
-    /// The params of its last `initialize`, as JSON text, where another core has carried it.
-    pub hello: Option<String>,
-}
-
 /// The options of a client as its host read them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
@@ -205,10 +188,10 @@ pub struct Options {
     pub max_pending_events: Option<f64>,
     /// `limits.maxPending.bytes`.
     pub max_pending_bytes: Option<f64>,
-    /// A session to go on with instead of a handshake.
-    pub resume: Option<SessionToResume>,
-    /// The session is a Client's.
-    pub carry: Option<Carry>,
+    /// A session that another client began: go on with it instead of a handshake.
+    pub resume: Option<SessionFacts>,
+    /// The session is an SDK's Client's, which does the handshake itself: its messages are carried.
+    pub carry: bool,
     /// Keep a GET stream open for what belongs to no call.
     pub listen: bool,
     /// There is a provider of credentials.
@@ -257,8 +240,8 @@ pub struct Config {
     pub(crate) on_gap: OnGap,
     pub(crate) max_pending_events: usize,
     pub(crate) max_pending_bytes: usize,
-    pub(crate) resume: Option<SessionToResume>,
-    pub(crate) carry: Option<Carry>,
+    pub(crate) resume: Option<SessionFacts>,
+    pub(crate) carry: bool,
     pub(crate) listen: bool,
     pub(crate) auth: bool,
     pub(crate) max_step_ups: usize,

@@ -3,10 +3,37 @@
 //! Three eras exist: legacy Streamable HTTP (2025-03-26 to 2025-11-25), modern (2026-07-28), and HTTP+SSE
 //! (2024-11-05). This version speaks legacy.
 
+use serde::Serialize;
+
 use super::error::ConfigError;
 
 /// The versions that a legacy client may offer and accept, the newest first.
 pub(crate) const LEGACY_VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+/// The era of a message, or of a session.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// 2025-03-26 to 2025-11-25.
+    Legacy,
+    /// 2026-07-28.
+    Modern,
+}
+
+impl Era {
+    /// As the diagnostics name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+
+    /// The era of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Legacy, Self::Modern].into_iter().find(|era| era.name() == name)
+    }
+}
 
 /// The option `era`. For a legacy server all of these mean the same.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]

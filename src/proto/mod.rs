@@ -44,7 +44,9 @@ mod deadline;
 mod era;
 mod error;
 mod event;
+mod facts;
 mod gap;
+mod header;
 mod http;
 mod json;
 pub mod jsonrpc;
@@ -61,13 +63,14 @@ mod time;
 mod timer;
 
 pub use client::{CallSpec, Challenge, Client, Input, Load, Output, Terms};
-pub use config::{Carry, Config, OnGap, Options, SessionToResume, TimeoutOptions};
-pub use era::EraOption;
+pub use config::{Config, OnGap, Options, TimeoutOptions};
+pub use era::{Era, EraOption};
 pub use error::{ConfigError, Outcome, Reason};
 pub use event::{
     Attempt, AttemptResult, Diagnostics, DropCause, Event, Failure, GapKind, GapWord, Hint, Level,
     ListenState, MessageRef, Recent, ReissueCause, SessionState, Settlement,
 };
+pub use facts::SessionFacts;
 pub use http::{HttpRequest, IoFailure, Manner, Method, Redirect, ResponseHead, Target};
 pub use machines::redirect::RedirectPolicy;
 pub use replay::ReplayOption;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::facts::Facts;
 use super::jsonrpc::field;
 use super::machines::dialect::Dialect;
 use super::machines::liveness::Liveness;
@@ -53,11 +54,10 @@ pub(crate) struct Offer {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) state: State,
-    /// `Mcp-Session-Id`, from a 2xx answer to `initialize`; a server may have none.
-    pub(crate) id: Option<String>,
-    /// The negotiated version; sent with every request after the handshake.
-    pub(crate) version: Option<String>,
-    /// Where its requests go.
+    /// What is known of it: its id, from a 2xx answer to `initialize`; the negotiated version, which every request after
+    /// the handshake names; where its requests go.
+    pub(crate) facts: Facts,
+    /// Who looks for the endpoint, and who waits for that.
     pub(crate) endpoint: Endpoint,
     /// A handshake was done: what is lost since can be replaced.
     pub(crate) began: bool,
@@ -81,31 +81,20 @@ pub(crate) struct Session {
     pub(crate) gave_up_unseen: bool,
     /// When the latest replacements began.
     replacements: VecDeque<Instant>,
-    /// JSON text of the server's capabilities.
-    pub(crate) capabilities: String,
     /// What a new session must be told again.
     pub(crate) restorable: Restorable,
     /// What the server says of its tools.
     pub(crate) hints: Hints,
     /// The response to `initialize`, until the session is ready.
     pub(crate) greeting: String,
-    /// `initialize` of a Client, as it was accepted.
-    pub(crate) hello: Option<Hello>,
+    /// What a Client's `initialize` came to: another session must speak this version, too.
+    pub(crate) agreed: Option<String>,
     /// What a Client's latest modern message spoke, where one did.
     pub(crate) dialect: Dialect,
     /// The GET stream for what belongs to no call.
     pub(crate) listen: Option<CallId>,
     /// A 400 or 401 that only *looks* like a lost session is believed once.
     pub(crate) believed_marker: bool,
-}
-
-/// What a Client said in `initialize`, and what came of it: another session must be alike.
-#[derive(Debug)]
-pub(crate) struct Hello {
-    /// The members of the request.
-    pub(crate) members: String,
-    /// The version that was negotiated.
-    pub(crate) version: String,
 }
 
 /// The longest session id we accept.
@@ -115,8 +104,7 @@ impl Session {
     pub(crate) fn new() -> Self {
         Self {
             state: State::New,
-            id: None,
-            version: None,
+            facts: Facts::default(),
             endpoint: Endpoint::default(),
             began: false,
             handshake_by: Instant::default(),
@@ -129,11 +117,10 @@ impl Session {
             gave_up_unseen: false,
             prefixes: SortedMap::new(),
             replacements: VecDeque::new(),
-            capabilities: String::new(),
             restorable: Restorable::default(),
             hints: Hints::default(),
             greeting: String::new(),
-            hello: None,
+            agreed: None,
             dialect: Dialect::default(),
             listen: None,
             believed_marker: false,
@@ -147,7 +134,7 @@ impl Session {
 
     /// What names it.
     pub(crate) fn identity(&self) -> Identity {
-        Identity { id: self.id.clone(), version: self.version.clone() }
+        Identity { id: self.facts.session_id.clone(), version: self.facts.protocol_version.clone() }
     }
 
     /// Whether the session may be replaced now: at most three times a minute.
@@ -184,9 +171,10 @@ impl Session {
 
     /// What was known of this session is void.
     pub(crate) fn forget(&mut self) {
-        self.id = None;
-        self.version = None;
-        self.endpoint.forget();
+        let facts = self.facts.edit();
+        facts.session_id = None;
+        facts.protocol_version = None;
+        facts.location = None;
         self.liveness.reset();
         self.outage = Outage::default();
         self.believed_marker = false;

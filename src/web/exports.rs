@@ -167,10 +167,8 @@ pub fn reconnect(handle: u32, now: f64, call: u32) -> u32 {
 
 /// The protocol version that the Client negotiated.
 #[wasm_bindgen]
-pub fn set_version(handle: u32, version: &str) {
-    if let Some(transport) = transport(handle) {
-        transport.change(0.0, |client, _| client.set_version(version));
-    }
+pub fn set_version(handle: u32, now: f64, version: &str) -> u32 {
+    enter(handle, now, |client, _| client.set_version(version))
 }
 
 /// Ends the session.

@@ -4,7 +4,7 @@ use js_sys::{Array, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::proto::{
-    CallSpec, Carry, ConfigError, EraOption, OnGap, Options, RedirectPolicy, ReplayOption, SessionToResume,
+    CallSpec, ConfigError, Era, EraOption, OnGap, Options, RedirectPolicy, ReplayOption, SessionFacts,
     TimeoutOptions,
 };
 
@@ -62,8 +62,8 @@ impl Object<'_> {
             on_gap: OnGap::parse(self.text("onGap").as_deref().unwrap_or("continue"))?,
             max_pending_events: self.number("maxPendingEvents"),
             max_pending_bytes: self.number("maxPendingBytes"),
-            resume: self.session_to_resume(),
-            carry: self.flag("carry").then(|| Carry { hello: self.text("hello") }),
+            resume: self.session_facts(),
+            carry: self.flag("carry"),
             listen: self.flag("listen"),
             auth: self.flag("auth"),
             max_step_ups: self.number("maxStepUps"),
@@ -82,10 +82,18 @@ impl Object<'_> {
         })
     }
 
-    fn session_to_resume(&self) -> Option<SessionToResume> {
-        let (id, version) = (self.text("sessionId"), self.text("protocolVersion"));
-        let greeting = self.text("greeting").unwrap_or_default();
-        (id.is_some() || version.is_some()).then_some(SessionToResume { id, version, greeting })
+    /// A session to go on with.
+    fn session_facts(&self) -> Option<SessionFacts> {
+        let session = self.get("session");
+        let object = Object(&session);
+        session.is_object().then(|| SessionFacts {
+            era: object.text("era").as_deref().and_then(Era::named),
+            session_id: object.text("sessionId"),
+            protocol_version: object.text("protocolVersion"),
+            greeting: object.text("greeting"),
+            hello: object.text("hello"),
+            location: object.text("location"),
+        })
     }
 
     /// A call.
@@ -105,8 +113,6 @@ impl Object<'_> {
             timeouts: self.timeouts(),
             id: self.text("id"),
             token: self.text("token"),
-            version: self.text("version"),
-            name: self.text("name"),
             timed: self.flag("timed"),
         })
     }

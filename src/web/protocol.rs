@@ -13,7 +13,9 @@ use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::JsValue;
 
 use crate::proto::jsonrpc::Id;
-use crate::proto::{CallId, Challenge, Client, ConfigError, Event, Instant, MessageRef, Output, Settlement};
+use crate::proto::{
+    CallId, Challenge, ConfigError, Event, Instant, MessageRef, Output, SessionFacts, Settlement,
+};
 
 const HEAD: usize = 4;
 
@@ -79,14 +81,9 @@ enum Out {
     RequestCancelled {
         id: Id,
     },
+    Persist(Box<SessionFacts>),
     Ready {
-        era: &'static str,
-        protocol_version: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        session_id: Option<String>,
         message: MessageRef,
-        /// The text of that message, to go on with the session elsewhere.
-        greeting: String,
     },
     Token {
         call: u32,
@@ -146,7 +143,7 @@ impl Outbox {
     }
 
     /// Adds an output that is the wrapper's to obey. The driver obeys `Transmit` and `Timeout` itself.
-    pub(super) fn add(&mut self, client: &Client, output: Output) {
+    pub(super) fn add(&mut self, output: Output) {
         match output {
             Output::Event(call, at, Event::Message { message, key, seam }) => {
                 let record = if seam { Record::SeamMessage } else { Record::Message };
@@ -170,11 +167,11 @@ impl Outbox {
                 self.record(Record::Read, &[f64::from(exchange.0), f64::from(u8::from(on))]);
             }
             Output::Abort(exchange) => self.record(Record::Abort, &[f64::from(exchange.0)]),
-            output => self.rare_output(client, output),
+            output => self.rare_output(output),
         }
     }
 
-    fn rare_output(&mut self, client: &Client, output: Output) {
+    fn rare_output(&mut self, output: Output) {
         let number = |call: CallId| call.0;
         self.push(match output {
             Output::Event(call, at, event) => {
@@ -187,10 +184,8 @@ impl Outbox {
                 Out::Request { call: call.map(number), at: at.as_millis(), message }
             }
             Output::RequestCancelled(id) => Out::RequestCancelled { id },
-            Output::Ready { era, protocol_version, session_id, message } => {
-                let greeting = client.text(message).to_string();
-                Out::Ready { era, protocol_version, session_id, message, greeting }
-            }
+            Output::Persist(facts) => Out::Persist(facts),
+            Output::Ready(message) => Out::Ready { message },
             Output::Token(call, token) => Out::Token { call: call.0, token },
             Output::Authorize(call, why) => Out::Authorize { call: call.0, why },
             Output::Schedule(call, wait, attempt) => {

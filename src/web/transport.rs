@@ -158,7 +158,7 @@ impl Transport {
                     self.arm(next.map(|(at, _)| at));
                     break;
                 }
-                output => outbox.add(&client, output),
+                output => outbox.add(output),
             }
         }
         outbox.seal(client.messages())

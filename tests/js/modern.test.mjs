@@ -1,7 +1,7 @@
 // The headers of a modern request that the wrapper makes from a tool's declarations.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { declarationsOf, fieldValue, mcpName, ToolHeaders } from "../../target/npm/session/tool-headers.js";
+import { declarationsOf, fieldValue, ToolHeaders } from "../../target/npm/session/tool-headers.js";
 import { startedTransport, turn } from "./support/fake-core.mjs";
 
 const text = (header, more = {}) => ({ type: "string", "x-mcp-header": header, ...more });
@@ -15,17 +15,6 @@ test("a value that a header can't carry as it is goes in base64 between two mark
     const [, inside] = /^=\?base64\?(.*)\?=$/.exec(fieldValue(value)) ?? [];
     assert.equal(Buffer.from(inside, "base64").toString(), value, JSON.stringify(value));
   }
-});
-
-test("Mcp-Name repeats what the method names, and nothing for other methods", () => {
-  assert.equal(mcpName("tools/call", { name: "work" }), "work");
-  assert.equal(mcpName("prompts/get", { name: "p" }), "p");
-  assert.equal(mcpName("resources/read", { uri: "file:///a" }), "file:///a");
-  for (const method of ["tasks/get", "tasks/update", "tasks/cancel"])
-    assert.equal(mcpName(method, { taskId: "t" }), "t");
-  assert.equal(mcpName("tools/list", { name: "work" }), undefined);
-  assert.equal(mcpName("tools/call", { name: 5 }), undefined);
-  assert.equal(mcpName("constructor", {}), undefined);
 });
 
 test("declarations are found at any depth below properties", () => {

@@ -9,7 +9,9 @@ const work = (id, more = {}) => ({
   method: "tools/call",
   params: { name: "work", ...more },
 });
-const ready = { out: "ready", era: "legacy", sessionId: "s-1", message: 0 };
+const ready = { out: "ready", message: 0 };
+const facts = { era: "legacy", sessionId: "s-1", protocolVersion: "2025-11-25" };
+const persist = (more) => ({ out: "persist", ...facts, ...more });
 const specs = (core) => core.called("call").map(([, , spec]) => spec);
 
 test("the session and its version are those of the Client's initialize, and state can be exported", async () => {
@@ -21,7 +23,12 @@ test("the session and its version are those of the Client's initialize, and stat
   const response = { jsonrpc: "2.0", id: 0, result: { capabilities: { tools: {} } } };
   core.tell(
     [
-      { ...ready, protocolVersion: "2025-06-18", greeting: JSON.stringify(response) },
+      persist({
+        protocolVersion: "2025-06-18",
+        greeting: JSON.stringify(response),
+        hello: JSON.stringify(params),
+      }),
+      ready,
       { out: "settle", call: 1, at: 1, type: "result", message: 0 },
     ],
     [response],
@@ -32,6 +39,7 @@ test("the session and its version are those of the Client's initialize, and stat
   assert.deepEqual(transport.exportState(), {
     version: 1,
     endpoint: "https://server.test/mcp",
+    era: "legacy",
     sessionId: "s-1",
     protocolVersion: "2025-06-18",
     greeting: JSON.stringify(response),
@@ -49,17 +57,15 @@ test("setProtocolVersion reaches the core before the next message, and a new cor
   void transport.send(work(2)).catch(() => {});
   transport.protocolVersion = "2025-06-18";
   void transport.send(work(3)).catch(() => {});
-  assert.deepEqual(core.called("set_version"), [
-    [7, "2025-11-25"],
-    [7, "2025-06-18"],
-  ]);
+  const told = core.called("set_version").map(([, , version]) => version);
+  assert.deepEqual(told, ["2025-11-25", "2025-06-18"]);
   core.on.poll = () => {
     throw new Error("trap");
   };
   core.tell([]);
   await turn();
   void transport.send(work(4)).catch(() => {});
-  assert.deepEqual(cores[1].called("set_version"), [[7, "2025-06-18"]]);
+  assert.equal(cores[1].config.session.protocolVersion, "2025-06-18");
 });
 
 test("after a trap the next call goes on in the same session, with the Client's own hello", async () => {
@@ -69,7 +75,8 @@ test("after a trap the next call goes on in the same session, with the Client's 
   const response = { jsonrpc: "2.0", id: 0, result: {} };
   core.tell(
     [
-      { ...ready, protocolVersion: "2025-11-25", greeting: JSON.stringify(response) },
+      persist({ greeting: JSON.stringify(response), hello: JSON.stringify(params) }),
+      ready,
       { out: "settle", call: 1, at: 1, type: "result", message: 0 },
     ],
     [response],
@@ -84,11 +91,13 @@ test("after a trap the next call goes on in the same session, with the Client's 
   assert.equal(errors.length, 1);
   for (let trap = 1; trap < 3; trap += 1) {
     void transport.send(work(1 + trap)).catch(() => {});
-    const { carry, sessionId, protocolVersion, hello } = cores[trap].config;
-    assert.deepEqual(
-      { carry, sessionId, protocolVersion, hello },
-      { carry: true, sessionId: "s-1", protocolVersion: "2025-11-25", hello: JSON.stringify(params) },
-    );
+    const { carry, session } = cores[trap].config;
+    assert.equal(carry, true);
+    assert.deepEqual(session, {
+      ...facts,
+      greeting: JSON.stringify(response),
+      hello: JSON.stringify(params),
+    });
     cores[trap].on.poll = core.on.poll;
     cores[trap].tell([]);
     await turn();
@@ -100,11 +109,10 @@ test("a preset session is the core's, is told to the Client, and is left to the 
   const { transport, core } = await startedTransport({ sessionId: "s-9", protocolVersion: "2025-06-18" });
   assert.equal(transport.sessionId, "s-9");
   assert.equal(transport.protocolVersion, "2025-06-18");
-  const { sessionId, protocolVersion, terminate } = core.config;
-  assert.deepEqual(
-    { sessionId, protocolVersion, terminate },
-    { sessionId: "s-9", protocolVersion: "2025-06-18", terminate: false },
-  );
+  const { session, terminate } = core.config;
+  assert.deepEqual(session, { sessionId: "s-9", protocolVersion: "2025-06-18" });
+  assert.equal(terminate, false);
+  assert.deepEqual(core.called("set_version"), [], "the core knows it");
   const own = await startedTransport({ sessionId: "s-9", terminateSessionOnClose: true });
   assert.equal(own.core.config.terminate, true);
 });
@@ -113,7 +121,7 @@ test("terminateSession ends the session and keeps the transport", async () => {
   const { transport, core } = await startedTransport({ sessionId: "s-9" });
   const ended = transport.terminateSession();
   await turn();
-  core.tell([{ out: "settle", call: 1, at: 1, type: "accepted" }]);
+  core.tell([{ out: "persist" }, { out: "settle", call: 1, at: 1, type: "accepted" }]);
   await ended;
   assert.equal(transport.sessionId, undefined);
   await transport.terminateSession();

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ToolCallFailedError } from "../../target/npm/api/errors.js";
+import { LandfallTransport } from "../../target/npm/entry/index.js";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 
 const modern = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
@@ -380,8 +381,15 @@ test("a callMs by tool is asked for each tool's name", async () => {
   );
 });
 
-test("a message with a version in its _meta is modern", async () => {
-  const { transport, core } = await startedTransport();
+test("a message with a version in its _meta is modern, and its headers repeat its body", async () => {
+  const sent = [];
+  const fetch = (_url, { headers }) => {
+    const given = new Headers(headers);
+    sent.push(["mcp-protocol-version", "mcp-method", "mcp-name"].map((name) => given.get(name)));
+    return new Promise(() => {});
+  };
+  const transport = new LandfallTransport("https://server.test/mcp", { fetch });
+  await transport.start();
   const send = (method, params) =>
     transport
       .send({ jsonrpc: "2.0", id: method, method, params: { ...params, _meta: modern } })
@@ -390,13 +398,13 @@ test("a message with a version in its _meta is modern", async () => {
   void send("resources/read", { uri: "file:///a" });
   void send("server/discover");
   void transport.send(work(1)).catch(() => {});
-  assert.deepEqual(
-    specs(core).map(({ version, name }) => [version, name]),
-    [
-      ["2026-07-28", "=?base64?d8O2cms=?="],
-      ["2026-07-28", "file:///a"],
-      ["2026-07-28", undefined],
-      [undefined, undefined],
-    ],
-  );
+  await turn();
+  assert.deepEqual(sent, [
+    ["2026-07-28", "tools/call", "=?base64?d8O2cms=?="],
+    ["2026-07-28", "resources/read", "file:///a"],
+    ["2026-07-28", "server/discover", null],
+    [null, null, null],
+  ]);
+  assert.equal(transport.exportState().era, "modern");
+  await transport.close();
 });

@@ -80,23 +80,43 @@ test("the next call after a trap goes on in the same session, on a fresh instanc
     cores[1].log.map(([name]) => name),
     ["create", "connect", "call"],
   );
-  const { sessionId, protocolVersion, greeting, seed } = cores[1].config;
+  const { session: facts, seed } = cores[1].config;
+  const { sessionId, protocolVersion, greeting } = facts;
   assert.deepEqual([sessionId, protocolVersion], ["s-2", "2025-06-18"]);
   assert.deepEqual(JSON.parse(greeting).result, { serverInfo, capabilities: { tools: {} } });
   assert.notEqual(core.config.seed, seed);
-  assert.equal(core.config.greeting, undefined);
+  assert.equal(core.config.session, undefined);
   assert.equal(session.sessionId, "s-2", "it is the same while the new core has not spoken");
   cores[1].answer(1, { result: "carried on" });
   assert.equal(await call.result, "carried on");
+});
+
+test("what the core told last is what the next one is given, whole, told or not", async () => {
+  const { session, core, cores } = await fakeSession();
+  const facts = { era: "legacy", sessionId: "s-2", protocolVersion: "2025-06-18", greeting: "{}" };
+  core.tell([{ out: "persist", ...facts }]);
+  await turn();
+  const last = { ...facts, sessionId: "s-3", hello: "{}", location: "https://server.test/mcp/?a" };
+  core.on.call = () => ({ ...core.made(1), outputs: [{ out: "persist", ...last }] });
+  void session.callTool("told").result.catch(() => {});
+  core.on.call = trap;
+  // Nothing of the first call was told yet when the second one traps.
+  void session.callTool("lost").result.catch(() => {});
+  void session.callTool("next").result.catch(() => {});
+  assert.equal(cores.length, 2);
+  assert.deepEqual(cores[1].config.session, last);
+  const state = { version: 1, endpoint: "https://server.test/mcp", capabilities: {} };
+  const { location: _location, ...shown } = last;
+  assert.deepEqual(session.exportState(), { ...state, ...shown });
 });
 
 test("a server without a session is taken up without an id, and without a handshake", async () => {
   const { session, core, cores } = await fakeSession();
   await lose(core);
   session.callTool("work");
-  assert.equal("sessionId" in cores[1].config, false);
-  assert.equal(cores[1].config.protocolVersion, "2025-11-25");
-  assert.equal(typeof cores[1].config.greeting, "string");
+  assert.equal("sessionId" in cores[1].config.session, false);
+  assert.equal(cores[1].config.session.protocolVersion, "2025-11-25");
+  assert.equal(typeof cores[1].config.session.greeting, "string");
 });
 
 test("a session that the core replaced is the one that is taken up", async () => {
@@ -108,7 +128,7 @@ test("a session that the core replaced is the one that is taken up", async () =>
   assert.deepEqual(session.capabilities, { prompts: {} });
   await lose(core);
   session.callTool("work");
-  assert.equal(cores[1].config.sessionId, "second");
+  assert.equal(cores[1].config.session.sessionId, "second");
 });
 
 test("an instance lost while it takes the session up is followed by a handshake, not by the same again", async () => {
@@ -118,7 +138,7 @@ test("an instance lost while it takes the session up is followed by a handshake,
   await lose(core);
   await assert.rejects(session.callTool("one").result, { reason: "internal_error" });
   const next = session.callTool("two");
-  assert.equal(cores[2].config.greeting, undefined);
+  assert.equal(cores[2].config.session, undefined);
   cores[2].ready({}, { sessionId: "new" });
   cores[2].answer(1, { result: "made landfall" });
   assert.equal(await next.result, "made landfall");
@@ -135,7 +155,7 @@ test("an instance lost later, over a call, leaves the session to the next one", 
   for (const n of [1, 2, 3]) {
     const call = session.callTool("work");
     assert.equal(cores.length, n + 1);
-    assert.equal(cores[n].config.sessionId, "s");
+    assert.equal(cores[n].config.session.sessionId, "s");
     await turn();
     await lose(cores[n]);
     await assert.rejects(call.result, { reason: "internal_error" });
@@ -149,7 +169,7 @@ test("a core that refuses to take the session up is asked for another one", asyn
   await lose(core);
   const call = session.callTool("work");
   assert.equal(cores.length, 3);
-  assert.equal(cores[2].config.greeting, undefined);
+  assert.equal(cores[2].config.session, undefined);
   cores[2].ready();
   cores[2].answer(1, { result: "made landfall" });
   assert.equal(await call.result, "made landfall");
@@ -162,7 +182,7 @@ test("close after a trap ends the server's session from a fresh instance, where 
   await lose(lost.core);
   await lost.session.close();
   assert.equal(lost.cores.length, 2);
-  assert.equal(lost.cores[1].config.sessionId, "s-1");
+  assert.equal(lost.cores[1].config.session.sessionId, "s-1");
   assert.equal(lost.cores[1].called("close").length, 1);
   assert.deepEqual(lost.cores[1].called("destroy"), [[7]]);
 

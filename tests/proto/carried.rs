@@ -2,10 +2,9 @@
 //! "Sessions and eras").
 
 use crate::modern::modern;
-use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use crate::world::{header, id_of, known_session, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Event, Method, Options, Reason, Redirect, ResponseHead, SessionToResume, Target,
-    TimeoutOptions,
+    CallId, CallSpec, Event, Method, Options, Reason, Redirect, ResponseHead, Target, TimeoutOptions,
 };
 
 /// A tool call of a Client's that has a timer of its own.
@@ -311,7 +310,7 @@ fn another_version_is_no_session_for_a_client_that_negotiated_one() {
 
 #[test]
 fn a_preset_session_needs_no_handshake_and_can_not_be_replaced() {
-    let resume = SessionToResume { id: Some("old".to_string()), version: None, greeting: String::new() };
+    let resume = known_session(Some("old"), None, None);
     let mut world = World::carrying(Options { resume: Some(resume), ..options() });
     let call = tool_call(&mut world, "1");
     let (post, request) = world.request();

@@ -1,7 +1,7 @@
 //! A page of another origin: fetch rejects without a cause, so it is judged by what worked before.
 
-use crate::world::{id_of, note, options, World, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, Hint, Options, Reason, SessionToResume};
+use crate::world::{id_of, known_session, note, options, World, JSON, SSE};
+use landfall::proto::{CallId, CallSpec, Hint, Options, Reason};
 
 fn cross_origin() -> Options {
     Options { cross_origin: true, ..options() }
@@ -97,8 +97,7 @@ fn in_the_same_origin_a_rejection_is_no_matter_of_headers() {
 
 #[test]
 fn a_call_that_may_not_run_twice_is_not_repeated_for_a_guess_at_cors() {
-    let version = Some("2025-11-25".to_string());
-    let known = SessionToResume { id: None, version, greeting: String::new() };
+    let known = known_session(None, Some("2025-11-25"), None);
     let mut world = World::new(Options { resume: Some(known), ..cross_origin() });
     world.client.connect(world.now);
     world.drain();
@@ -122,11 +121,7 @@ fn a_call_that_may_not_run_twice_is_not_repeated_for_a_guess_at_cors() {
 /// What is rejected may have been the request itself, and not its preflight.
 #[test]
 fn a_request_of_our_own_that_is_tried_once_more_goes_under_a_new_id() {
-    let known = SessionToResume {
-        id: Some("s1".to_string()),
-        version: Some("2025-11-25".to_string()),
-        greeting: "{}".to_string(),
-    };
+    let known = known_session(Some("s1"), Some("2025-11-25"), Some("{}"));
     let mut world = World::new(Options { resume: Some(known), ..cross_origin() });
     world.client.connect(world.now);
     world.drain();

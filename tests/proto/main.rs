@@ -10,6 +10,7 @@ mod cors;
 mod credentials;
 mod doubt;
 mod edges;
+mod facts;
 mod gaps;
 mod handled;
 mod handshake;

@@ -10,8 +10,7 @@ pub(crate) fn modern(method: &str) -> CallSpec {
         method: method.to_string(),
         meta: r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#.to_string(),
         id: Some("1".to_string()),
-        version: Some("2026-07-28".to_string()),
-        name: (method == "tools/call").then(|| "t".to_string()),
+        params: if method == "tools/call" { r#"{"name":"t"}"#.to_string() } else { String::new() },
         timed: true,
         ..CallSpec::default()
     }

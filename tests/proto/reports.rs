@@ -1,10 +1,10 @@
 //! Field reports (tests/field_reports.md) whose kind no other test has: what clients like this one got wrong.
 
-use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use crate::world::{header, id_of, known_session, note, options, result, World, JSON, SSE};
 use landfall::proto::jsonrpc::field;
 use landfall::proto::{
     CallId, CallSpec, Client, Config, Event, ExchangeId, Hint, HttpRequest, Method, Options, Outcome, Reason,
-    Redirect, ResponseHead, SessionToResume, Target,
+    Redirect, ResponseHead, Target,
 };
 
 const CONNECT: CallId = CallId(0);
@@ -340,12 +340,9 @@ fn calls_that_are_all_refused_for_the_session_begin_one_new_session() {
 
 #[test]
 fn a_session_from_elsewhere_that_the_server_forgot_is_replaced() {
-    let resume = SessionToResume {
-        id: Some("old".to_string()),
-        version: Some("2025-11-25".to_string()),
-        greeting: r#"{"jsonrpc":"2.0","id":"x","result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#
-            .to_string(),
-    };
+    let greeting =
+        r#"{"jsonrpc":"2.0","id":"x","result":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+    let resume = known_session(Some("old"), Some("2025-11-25"), Some(greeting));
     let mut world = World::new(Options { resume: Some(resume), ..options() });
     world.client.connect(world.now);
     world.drain();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use landfall::proto::{
-    CallId, CallSpec, Carry, Challenge, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest,
-    Input, Instant, IoFailure, ListenState, Load, Options, Output, ResponseHead, Settlement,
+    CallId, CallSpec, Challenge, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest, Input,
+    Instant, IoFailure, ListenState, Load, Options, Output, ResponseHead, SessionFacts, Settlement,
 };
 
 /// The event stream media type, as servers write it.
@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) scheduled: Vec<(CallId, Duration, u32)>,
     pub(crate) paused: Vec<ExchangeId>,
     pub(crate) ended: BTreeMap<CallId, Ended>,
+    /// What was told of the session, each time.
+    pub(crate) facts: Vec<SessionFacts>,
     pub(crate) ready: Option<(String, Option<String>)>,
     pub(crate) closed: bool,
     wake: Option<Instant>,
@@ -61,6 +63,16 @@ pub(crate) fn options() -> Options {
         capabilities: "{}".to_string(),
         full_diagnostics: true,
         ..Options::default()
+    }
+}
+
+/// A session that another client began.
+pub(crate) fn known_session(id: Option<&str>, version: Option<&str>, greeting: Option<&str>) -> SessionFacts {
+    SessionFacts {
+        session_id: id.map(String::from),
+        protocol_version: version.map(String::from),
+        greeting: greeting.map(String::from),
+        ..SessionFacts::default()
     }
 }
 
@@ -84,6 +96,7 @@ impl World {
             scheduled: Vec::new(),
             paused: Vec::new(),
             ended: BTreeMap::new(),
+            facts: Vec::new(),
             ready: None,
             closed: false,
             wake: None,
@@ -111,7 +124,7 @@ impl World {
 
     /// A client that carries another's messages, before any of them.
     pub(crate) fn carrying(options: Options) -> Self {
-        let mut world = Self::new(Options { carry: Some(Carry::default()), ..options });
+        let mut world = Self::new(Options { carry: true, ..options });
         world.client.connect(world.now);
         world.drain();
         world
@@ -184,8 +197,10 @@ impl World {
                 }
                 Output::Request(_, _, message) => self.questions.push(self.client.text(message).to_string()),
                 Output::RequestCancelled(id) => self.cancelled.push(id.text()),
-                Output::Ready { protocol_version, session_id, .. } => {
-                    self.ready = Some((protocol_version, session_id));
+                Output::Persist(facts) => self.facts.push(*facts),
+                Output::Ready(_) => {
+                    let facts = self.facts.last().cloned().unwrap_or_default();
+                    self.ready = Some((facts.protocol_version.unwrap_or_default(), facts.session_id));
                 }
                 Output::Closed => self.closed = true,
                 Output::Timeout(next) => {

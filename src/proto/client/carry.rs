@@ -1,12 +1,13 @@
 //! The session of an SDK's Client: it does the handshake, we carry its messages and keep what another session would need.
 
 use super::{Client, Output};
+use crate::proto::era::Era;
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, Level, SessionState, Settlement};
 use crate::proto::jsonrpc::{field, string};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::dialect::{Dialect, Question};
-use crate::proto::session::{Hello, State};
+use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -14,14 +15,12 @@ use crate::proto::CallId;
 impl Client {
     /// Takes the Client's messages from now on.
     pub(super) fn carry(&mut self, now: Instant) {
-        let hello = self.config.carry.as_mut().and_then(|carry| carry.hello.take());
-        self.session.hello = hello
-            .zip(self.session.version.clone())
-            .map(|(params, version)| Hello { members: members("initialize", &params, "", None), version });
+        let facts = &self.session.facts;
+        self.session.agreed = facts.protocol_version.clone().filter(|_| facts.hello.is_some());
         self.session.state = State::Ready;
         self.session.began = true;
         self.event(now, None, Event::State { state: SessionState::Ready });
-        if self.session.hello.is_some() {
+        if self.session.agreed.is_some() {
             self.listen(now);
         }
     }
@@ -29,7 +28,7 @@ impl Client {
     /// What a request of this method is to us.
     pub(super) fn kind_of(&self, method: &str) -> Kind {
         match method {
-            "initialize" | "server/discover" if self.config.carry.is_some() => Kind::Handshake,
+            "initialize" | "server/discover" if self.config.carry => Kind::Handshake,
             _ => Kind::Request,
         }
     }
@@ -48,27 +47,25 @@ impl Client {
                 if let Some(old) = self.session.listen {
                     self.fail(now, old, Reason::SessionLost, "the Client began another session");
                 }
-                let capabilities = field(&text, &["result", "capabilities"]).unwrap_or_default().to_string();
                 self.session.forget();
-                self.session.id = entry.delivery.identity.as_ref().and_then(|identity| identity.id.clone());
-                self.session.version = Some(version.clone());
-                self.session.capabilities = capabilities;
-                self.session.hello =
-                    Some(Hello { members: entry.request.content.clone(), version: version.clone() });
+                self.session.agreed = Some(version.clone());
+                let said = format!("{{{}}}", entry.request.content);
+                let identity = entry.delivery.identity.as_ref();
+                let facts = self.session.facts.edit();
+                facts.era = Some(entry.request.dialect.era());
+                facts.session_id = identity.and_then(|identity| identity.id.clone());
+                facts.protocol_version = Some(version);
+                facts.hello = Some(field(&said, &["params"]).unwrap_or_default().to_string());
+                facts.greeting = Some(text);
                 if self.session.state != State::Ready {
                     self.session.state = State::Ready;
                     self.event(now, None, Event::State { state: SessionState::Ready });
                 }
-                let session_id = self.session.id.clone();
-                let ready = Output::Ready {
-                    era: entry.request.dialect.era(),
-                    protocol_version: version,
-                    session_id,
-                    message: *message,
-                };
-                self.outputs.push_back(ready);
+                self.outputs.push_back(Output::Ready(*message));
             }
-            Settlement::Accepted if entry.request.kind == Kind::Terminate => self.session.id = None,
+            Settlement::Accepted if entry.request.kind == Kind::Terminate => {
+                self.session.facts.edit().session_id = None;
+            }
             _ => {}
         }
     }
@@ -77,14 +74,25 @@ impl Client {
     pub(super) fn listen_if_confirmed(&mut self, now: Instant, entry: &Call) {
         let is_last =
             entry.request.kind == Kind::Notification && entry.request.method == "notifications/initialized";
-        if is_last && self.config.carry.is_some() && self.is_ready() {
+        if is_last && self.config.carry && self.is_ready() {
             self.listen(now);
+        }
+    }
+
+    /// What a message speaks that is about to be sent. A modern one needs no session, and says nothing of one.
+    pub(super) fn hear_dialect(&mut self, dialect: &Dialect) {
+        if *dialect == Dialect::Legacy {
+            return;
+        }
+        self.session.dialect = dialect.clone();
+        if self.session.agreed.is_none() && self.session.facts.era != Some(Era::Modern) {
+            self.session.facts.edit().era = Some(Era::Modern);
         }
     }
 
     /// What asks whether the server lives, in the words of a Client's messages.
     pub(super) fn probe_entry(&self, now: Instant) -> Call {
-        let dialect = match self.session.hello {
+        let dialect = match self.session.agreed {
             Some(_) => &Dialect::Legacy,
             None => &self.session.dialect,
         };
@@ -96,7 +104,8 @@ impl Client {
 
     /// `MCP-Protocol-Version` of later messages, as the Client negotiated it.
     pub fn set_version(&mut self, version: &str) {
-        self.session.version = Some(version.to_string());
+        self.begin();
+        self.session.facts.edit().protocol_version = Some(version.to_string());
     }
 
     /// [`Self::cancel`], with the reason that the server is told.

@@ -83,7 +83,7 @@ impl Client {
 
     /// The text for a refusal right after a handshake in which no session id was visible.
     pub(super) fn hidden_session(&mut self, call: CallId, status: u16) -> Option<&'static str> {
-        let hidden = self.config.cross_origin && self.session.id.is_none();
+        let hidden = self.config.cross_origin && self.session.facts.session_id.is_none();
         let begun = matches!(self.session.state, State::Confirming | State::Ready);
         let entry = self.ledger.get(call).filter(|_| hidden && begun && matches!(status, 400 | 404))?;
         entry.diagnostics.hint = Some(Hint::Cors);

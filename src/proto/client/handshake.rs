@@ -1,11 +1,11 @@
 //! The session's beginning and end.
 
 use super::{Client, Output, CONNECT};
+use crate::proto::era::Era;
 use crate::proto::error::{excerpt, Reason};
 use crate::proto::event::{Event, Failure, SessionState, Settlement};
 use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Kind};
-use crate::proto::machines::dialect::Dialect;
 use crate::proto::machines::dispatch::{Ending, Why};
 use crate::proto::machines::redirect::Hop;
 use crate::proto::session::{Identity, Offer, State};
@@ -27,11 +27,10 @@ impl Client {
         let known = self.config.resume.take();
         let is_known = known.is_some();
         if let Some(known) = known {
-            self.session.id = known.id;
-            self.session.version = known.version;
-            self.session.greeting = known.greeting;
+            self.session.greeting = known.greeting.clone().unwrap_or_default();
+            self.session.facts.restore(known);
         }
-        if self.config.carry.is_some() {
+        if self.config.carry {
             self.carry(now);
             return None;
         }
@@ -47,9 +46,9 @@ impl Client {
 
     /// Sends `initialize`, always with the same parameters.
     pub(super) fn initialize(&mut self, now: Instant, call: CallId) {
-        let members = match &self.session.hello {
-            Some(hello) => hello.members.clone(),
-            None => self.own_hello(),
+        let members = match (&self.session.agreed, &self.session.facts.hello) {
+            (Some(_), Some(hello)) => members("initialize", hello, "", None),
+            _ => self.own_hello(),
         };
         let entry = self.entry(now, Kind::Initialize, "initialize", members);
         self.open_as(call, entry);
@@ -80,8 +79,8 @@ impl Client {
         let Some(version) = version.map(String::from).filter(|_| field(&text, &["error"]).is_none()) else {
             return Err(refusal_of(&text));
         };
-        let speaks = match &self.session.hello {
-            Some(hello) => hello.version == version,
+        let speaks = match &self.session.agreed {
+            Some(agreed) => *agreed == version,
             None => self.config.versions.contains(&version),
         };
         if !speaks {
@@ -93,8 +92,9 @@ impl Client {
 
     /// Goes on with a session that the server began, and confirms it by `notifications/initialized`.
     pub(super) fn adopt(&mut self, now: Instant, Offer { identity, greeting }: Offer) {
-        self.session.version = identity.version;
-        self.session.id = identity.id;
+        let facts = self.session.facts.edit();
+        facts.protocol_version = identity.version;
+        facts.session_id = identity.id;
         self.session.state = State::Confirming;
         self.session.greeting = greeting;
         let method = "notifications/initialized";
@@ -108,18 +108,13 @@ impl Client {
         self.session.state = State::Ready;
         self.session.began = true;
         let greeting = std::mem::take(&mut self.session.greeting);
-        let capabilities = field(&greeting, &["result", "capabilities"]).unwrap_or_default().to_string();
-        let changed =
-            std::mem::replace(&mut self.session.capabilities, capabilities) != self.session.capabilities;
         let message = self.keep(&greeting);
-        let protocol_version = self.session.version.clone().unwrap_or_default();
-        let session_id = self.session.id.clone();
-        self.outputs.push_back(Output::Ready {
-            era: Dialect::Legacy.era(),
-            protocol_version,
-            session_id,
-            message,
-        });
+        let old = self.session.facts.capabilities().to_string();
+        let facts = self.session.facts.edit();
+        facts.era = Some(Era::Legacy);
+        facts.greeting = Some(greeting);
+        let changed = facts.capabilities() != old;
+        self.outputs.push_back(Output::Ready(message));
         self.event(now, None, Event::State { state: SessionState::Ready });
         if self.session.generation > 0 {
             self.on_replaced(now, changed);
@@ -158,7 +153,9 @@ impl Client {
         if self.session.is_over() {
             return;
         }
-        let tell = self.session.id.is_some() && self.session.state != State::Lost && self.config.terminate;
+        let tell = self.session.facts.session_id.is_some()
+            && self.session.state != State::Lost
+            && self.config.terminate;
         let connecting = matches!(self.session.state, State::Initializing | State::Confirming);
         let connecting = connecting && self.session.generation == 0;
         self.end_trial(now);

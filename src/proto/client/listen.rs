@@ -67,7 +67,7 @@ impl Client {
             401 | 403 if self.reauthorize(now, call, head, Resend::Get) => {}
             408 | 409 | 425 | 429 | 500 | 502..=599 => self.listen_later(now, call),
             // Where there is a session, it may be that which is not found.
-            404 | 410 if self.session.id.is_some() => {
+            404 | 410 if self.session.facts.session_id.is_some() => {
                 let had_place = self.forget_place(call);
                 if let Some(stream) = self.stream(call) {
                     (stream.phase, stream.refused) = (Phase::Asking, had_place);

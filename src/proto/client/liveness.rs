@@ -69,8 +69,8 @@ impl Client {
 
     fn may_try(&mut self, now: Instant) -> bool {
         self.config.replace_session
-            && (self.config.carry.is_none() || self.session.hello.is_some())
-            && self.session.id.is_some()
+            && (!self.config.carry || self.session.agreed.is_some())
+            && self.session.facts.session_id.is_some()
             && self.session.may_replace(now)
     }
 

@@ -131,7 +131,10 @@ impl Client {
             _ => None,
         };
         let found = place.is_some();
-        let waiting = self.session.endpoint.found(place);
+        if found {
+            self.session.facts.edit().location = place;
+        }
+        let waiting = self.session.endpoint.found();
         self.release(now, scout);
         for call in waiting {
             match (found, &head.redirect) {
@@ -146,7 +149,7 @@ impl Client {
 
     /// It is not to be found out where the endpoint is.
     pub(super) fn on_scout_failed(&mut self, now: Instant) {
-        for call in self.session.endpoint.found(None) {
+        for call in self.session.endpoint.found() {
             self.refuse_redirect(now, call, &Redirect::Hidden);
         }
     }

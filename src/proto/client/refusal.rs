@@ -24,7 +24,9 @@ impl Client {
         let refused = Refused {
             status: head.status,
             challenged: head.challenged,
-            in_session: entry.delivery.identity.is_none() && self.session.id.is_some() && self.is_ready(),
+            in_session: entry.delivery.identity.is_none()
+                && self.session.facts.session_id.is_some()
+                && self.is_ready(),
             marked: has_session_marker(code, &body),
             believed: self.session.believed_marker,
             error: error_id.as_ref().map_or(Whose::Nobodys, |id| whose(id, entry.wire_id())),
@@ -43,7 +45,7 @@ impl Client {
         if self.reauthorize(now, call, head, Resend::Post) {
             return;
         }
-        if let Some(entry) = self.ledger.get(call).filter(|_| self.config.carry.is_some()) {
+        if let Some(entry) = self.ledger.get(call).filter(|_| self.config.carry) {
             entry.delivery.attempt.refusal = Some(Refusal { status: head.status, body: body.to_string() });
         }
         if let (Meaning::Answer, Some(id)) = (meaning, error_id) {

@@ -116,10 +116,7 @@ impl Client {
 
     /// Begins a new session, where that is wanted and was not done too often. One flight for all calls.
     pub(super) fn replace_session(&mut self, now: Instant) -> bool {
-        let began = match self.config.carry {
-            Some(_) => self.session.hello.is_some(),
-            None => self.session.began,
-        };
+        let began = if self.config.carry { self.session.agreed.is_some() } else { self.session.began };
         let may = self.config.replace_session && began && self.session.may_replace(now);
         if !may {
             self.end_trial(now);
@@ -146,7 +143,7 @@ impl Client {
             self.post(now, call);
         }
         for list in ["tools", "prompts", "resources"] {
-            if field(&self.session.capabilities, &[list]).is_some() {
+            if field(self.session.facts.capabilities(), &[list]).is_some() {
                 let text =
                     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/{list}/list_changed\"}}");
                 let message = self.keep(&text);

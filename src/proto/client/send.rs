@@ -259,7 +259,7 @@ impl Client {
     }
 
     fn address(&self, url: Option<String>) -> Option<String> {
-        url.or_else(|| self.session.endpoint.url().map(String::from))
+        url.or_else(|| self.session.facts.location.clone())
     }
 
     fn manner(&self) -> Manner {

@@ -79,7 +79,7 @@ impl Client {
     /// words that callers look for, unless they are what happened.
     pub(super) fn said(&self, text: &str, status: u16) -> String {
         let mut said = excerpt(text);
-        if let Some(id) = self.session.id.as_deref() {
+        if let Some(id) = self.session.facts.session_id.as_deref() {
             said = said.replace(id, &self.shown(id));
         }
         for (word, meant) in [("401", 401), ("404", 404), ("405", 405), ("Unauthorized", 401)] {
@@ -173,14 +173,14 @@ impl Client {
         let mut diagnostics = entry.diagnostics;
         diagnostics.hint = diagnostics.hint.or_else(|| self.hint(reason));
         diagnostics.ended_at = now.as_millis();
-        diagnostics.protocol_version.clone_from(&self.session.version);
+        diagnostics.protocol_version.clone_from(&self.session.facts.protocol_version);
         let cursor = entry.lineage.stream.as_ref().and_then(|stream| stream.cursor.committed());
         diagnostics.last_event_id = cursor.map(|id| self.shown(id));
         for recent in &mut diagnostics.recent {
             recent.id = recent.id.take().map(|id| self.shown(&id));
         }
         let refusal = entry.delivery.attempt.refusal.filter(|_| is_refusal(reason));
-        diagnostics.session = self.session.id.as_deref().map(|id| self.shown(id));
+        diagnostics.session = self.session.facts.session_id.as_deref().map(|id| self.shown(id));
         Failure {
             text: format!(
                 "{} failed: {text}",

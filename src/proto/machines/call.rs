@@ -187,7 +187,7 @@ pub(crate) struct Clocks {
 
 impl Call {
     pub(crate) fn new(now: Instant, request: Request) -> Self {
-        let dialect = request.dialect.era();
+        let dialect = request.dialect.era().name();
         Self {
             delivery: Delivery::new(&request),
             lineage: Lineage::default(),

@@ -2,8 +2,11 @@
 //! headers of its requests, whether its streams can be resumed, how the server learns that nobody waits any more, what asks whether the server
 //! lives, and what a refusal says.
 
+use crate::proto::era::Era;
 use crate::proto::error::Reason;
+use crate::proto::header::field_value;
 use crate::proto::http::Method;
+use crate::proto::jsonrpc::{field, string};
 use crate::proto::session::Identity;
 
 /// The protocol of one message.
@@ -98,12 +101,37 @@ pub(crate) enum Meaning {
     Final(Reason),
 }
 
+/// The member of `_meta` that makes a message modern.
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// `Mcp-Name` of a modern request, where its method has one.
+fn name_of(rpc: &str, params: &str) -> Option<String> {
+    let member = match rpc {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+        _ => return None,
+    };
+    field(params, &[member]).and_then(string).map(|name| field_value(&name))
+}
+
 impl Dialect {
-    /// As the diagnostics name it.
-    pub(crate) fn era(&self) -> &'static str {
+    /// What a message of a Client's speaks: its own `_meta` says so.
+    pub(crate) fn of(rpc: &str, params: &str, meta: &str) -> Self {
+        match field(meta, &[VERSION]).and_then(string) {
+            None => Self::Legacy,
+            Some(version) => Self::Modern(Modern {
+                version: version.into_owned(),
+                meta: meta.to_string(),
+                name: name_of(rpc, params),
+            }),
+        }
+    }
+
+    pub(crate) fn era(&self) -> Era {
         match self {
-            Self::Legacy => "legacy",
-            Self::Modern(_) => "modern",
+            Self::Legacy => Era::Legacy,
+            Self::Modern(_) => Era::Modern,
         }
     }
 
@@ -229,10 +257,37 @@ mod tests {
     }
 
     #[test]
+    fn a_message_says_itself_that_it_is_modern_and_what_it_is_about() {
+        let meta = r#"{"progressToken":1,"io.modelcontextprotocol\/protocolVersion":"2026-07-28"}"#;
+        let name = |rpc, params| match Dialect::of(rpc, params, meta) {
+            Dialect::Modern(modern) => {
+                assert_eq!((modern.version.as_str(), modern.meta.as_str()), ("2026-07-28", meta));
+                modern.name
+            }
+            Dialect::Legacy => panic!("it is modern: {rpc}"),
+        };
+        for (rpc, params, expected) in [
+            ("tools/call", r#"{"arguments":{"name":"no"},"name":"t"}"#, Some("t")),
+            ("prompts/get", r#"{"name":"\u00e9"}"#, Some("=?base64?w6k=?=")),
+            ("resources/read", r#"{"name":"no","uri":"file:///a"}"#, Some("file:///a")),
+            ("tasks/get", r#"{"taskId":"7"}"#, Some("7")),
+            ("tasks/update", r#"{"taskId":7}"#, None),
+            ("tasks/cancel", "", None),
+            ("tools/list", r#"{"name":"t"}"#, None),
+        ] {
+            assert_eq!(name(rpc, params).as_deref(), expected, "{rpc} {params}");
+        }
+        for meta in ["", "{}", r#"{"io.modelcontextprotocol/protocolVersion":5}"#, r#"{"v":"2026-07-28"}"#] {
+            assert_eq!(Dialect::of("tools/call", r#"{"name":"t"}"#, meta), Dialect::Legacy, "{meta}");
+        }
+    }
+
+    #[test]
     fn what_each_can_do() {
-        for (dialect, era, session, cancel) in
-            [(Dialect::Legacy, "legacy", true, CancelBy::Notice), (modern(), "modern", false, CancelBy::Body)]
-        {
+        for (dialect, era, session, cancel) in [
+            (Dialect::Legacy, Era::Legacy, true, CancelBy::Notice),
+            (modern(), Era::Modern, false, CancelBy::Body),
+        ] {
             assert_eq!((dialect.era(), dialect.cancel_by()), (era, cancel));
             assert_eq!((dialect.has_session(), dialect.can_resume()), (session, session));
             assert_eq!(dialect.is_endless("subscriptions/listen"), !session);

@@ -101,20 +101,14 @@ pub(crate) struct Hop {
     pub(crate) redirects: u32,
 }
 
-/// Where a session's endpoint is, if not where the user said.
+/// Who looks for a session's endpoint, where a browser hides it, and who waits for that.
 #[derive(Debug, Default)]
 pub(crate) struct Endpoint {
-    url: Option<String>,
     scout: Option<CallId>,
     waiting: Vec<CallId>,
 }
 
 impl Endpoint {
-    /// `None`: where the user said.
-    pub(crate) fn url(&self) -> Option<&str> {
-        self.url.as_deref()
-    }
-
     /// It is being found out, by this message of ours.
     pub(crate) fn is_sought(&self) -> bool {
         self.scout.is_some()
@@ -135,15 +129,9 @@ impl Endpoint {
     }
 
     /// What was sought is found, or is not to be found: who waited for it.
-    pub(crate) fn found(&mut self, url: Option<String>) -> Vec<CallId> {
+    pub(crate) fn found(&mut self) -> Vec<CallId> {
         self.scout = None;
-        self.url = url.or_else(|| self.url.take());
         std::mem::take(&mut self.waiting)
-    }
-
-    /// The next session finds it anew.
-    pub(crate) fn forget(&mut self) {
-        self.url = None;
     }
 }
 
@@ -232,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_kept_until_the_session_ends_and_a_failure_forgets_nothing() {
+    fn who_waits_for_an_endpoint_is_told_once_that_the_search_is_over() {
         let (one, two) = (CallId(1), CallId(2));
         let mut endpoint = Endpoint::default();
         endpoint.seek(CallId(3));
@@ -240,11 +228,7 @@ mod tests {
         endpoint.wait(two);
         endpoint.gone(one);
         assert!(endpoint.is_sought());
-        assert_eq!(endpoint.found(Some("http://h/mcp/".to_string())), [two]);
-        assert_eq!((endpoint.url(), endpoint.is_sought()), (Some("http://h/mcp/"), false));
-        assert!(endpoint.found(None).is_empty());
-        assert_eq!(endpoint.url(), Some("http://h/mcp/"));
-        endpoint.forget();
-        assert_eq!(endpoint.url(), None);
+        assert_eq!((endpoint.found(), endpoint.is_sought()), (vec![two], false));
+        assert!(endpoint.found().is_empty());
     }
 }

@@ -47,7 +47,7 @@ export function decoded(raw: RawCore): Core {
     cancel: (handle, now, call, reason) => batch(handle, raw.cancel(handle, now, call, reason)),
     authorized: (handle, now, ok) => batch(handle, raw.authorized(handle, now, ok)),
     reconnect: (handle, now, call) => batch(handle, raw.reconnect(handle, now, call)),
-    set_version: raw.set_version,
+    set_version: (handle, now, version) => batch(handle, raw.set_version(handle, now, version)),
     handled: raw.handled,
     drain: (handle, now) => batch(handle, raw.drain(handle, now)),
     gap: (handle, now, call) => batch(handle, raw.gap(handle, now, call)),

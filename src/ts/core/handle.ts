@@ -4,15 +4,19 @@ import type { Log } from "../base/log.js";
 import type { Failure } from "../http/credentials.js";
 import { type CallHeaders, type ExchangeSettings, Exchanges } from "../http/exchanges.js";
 import type { Instance, Seat } from "./instance.js";
-import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal } from "./protocol.js";
+import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal, SessionFacts } from "./protocol.js";
 import { elsewhere, WorkerContext } from "./worker-context.js";
 
 /** What a core tells. `lost` is the wrapper's own word, and the last one. */
-export type Told = Exclude<CoreOutput, { exchange: number }> | { out: "lost"; text: string };
+export type Told =
+  | Exclude<CoreOutput, { exchange: number } | { out: "persist" }>
+  | { out: "lost"; text: string };
 
 /** Who hears what a core tells. Always called outside of exports, and may call back in. May not throw. */
 export interface Listener {
   told(told: Told): void;
+  /** What is known of the session, at once: a trap may follow before anything is told. */
+  persist(facts: SessionFacts): void;
   /** The headers that the caller wants on the requests of a call. */
   headersOf(call: number): CallHeaders | undefined;
 }
@@ -194,11 +198,14 @@ export class CoreHandle {
     queueMicrotask(() => this.#tell());
   }
 
-  /** Does at once what is asked of the network; the rest is to be told. */
+  /** Does at once what is asked of the network, and keeps what is known of the session; the rest is to be told. */
   #isToTell(output: CoreOutput): output is Told & CoreOutput {
     if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
     else if (output.out === "abort") this.#exchanges.abort(output.exchange);
-    else return true;
+    else if (output.out === "persist") {
+      const { out: _out, ...facts } = output;
+      this.#listener.persist(facts);
+    } else return true;
     return false;
   }
 

@@ -58,8 +58,6 @@ export interface CoreConfig {
   maxIdBytes?: number;
   /** The session is an SDK Client's, which does its own handshake: `connect` makes the core ready at once. */
   carry?: boolean;
-  /** JSON text of the params of the Client's last accepted `initialize`, where an earlier core learned them. */
-  hello?: string;
   /** Open the GET stream once the server took `notifications/initialized`, and keep it open. */
   listen?: boolean;
   /** There is a provider of credentials: a 401 gives an `authorize` output instead of a failure. */
@@ -78,14 +76,21 @@ export interface CoreConfig {
   terminate: boolean;
   /** `diagnostics: "full"`. */
   full: boolean;
-  /**
-   * With `protocolVersion` and `greeting`: a session to go on with, as the last `ready` told of it. With `carry` any of
-   * the three may be missing.
-   */
+  /** A session to go on with: the core is then ready as soon as it is connected. */
+  session?: SessionFacts;
+}
+
+/** What is known of a session. Decided by the core alone: whoever goes on with the session gives it back as it was told. */
+export interface SessionFacts {
+  era?: Era;
   sessionId?: string;
   protocolVersion?: string;
-  /** JSON text of the last response to `initialize`. The core is then ready as soon as it is connected. */
+  /** JSON text of the last response to `initialize`: an engine may parse what it can't write again. */
   greeting?: string;
+  /** JSON text of the params of the Client's last accepted `initialize`. */
+  hello?: string;
+  /** Where the endpoint is that a browser hides behind redirects. */
+  location?: string;
 }
 
 /** One request to make. */
@@ -108,10 +113,6 @@ export interface CallSpec {
   id?: string;
   /** JSON text of the Client's own progress token, which stands in `meta`, too. */
   token?: string;
-  /** The message is modern and of this protocol version: no session, no cursor; to close its body is its cancel. */
-  version?: string;
-  /** `Mcp-Name` of a modern message, encoded. */
-  name?: string;
   /** The Client has a timer of its own: clocks apply only where they are set, and the deadline is an hour. */
   timed?: boolean;
   /** Tell each committed cursor by a `token`. */
@@ -196,15 +197,15 @@ export type SettleOutput =
   | { out: "settle"; call: number; at: number; type: "accepted" }
   | FailureOutput;
 
+/** What is known of the session changed; it comes before whatever else the same entry brought. */
+export interface PersistOutput extends SessionFacts {
+  out: "persist";
+}
+
 /** The handshake is done, again where the session was replaced; `message` is the response to it. */
 export interface ReadyOutput {
   out: "ready";
-  era: Era;
-  protocolVersion: string;
-  sessionId?: string;
   message: unknown;
-  /** The text of that response: an engine may parse what it can't write again. */
-  greeting: string;
 }
 
 /** A request of the server's, to be answered under the id that its message has: no other open one has that. */
@@ -254,6 +255,7 @@ export type CoreOutput =
   | SettleOutput
   | RequestOutput
   | RequestCancelledOutput
+  | PersistOutput
   | ReadyOutput
   | { out: "read"; exchange: number; on: boolean }
   | { out: "abort"; exchange: number }
@@ -278,7 +280,7 @@ export interface Core {
   /** Ends the server's session by a DELETE: a call, `accepted` where the server has none any more. */
   terminate(handle: number, now: number): Made;
   /** The protocol version of later legacy messages. */
-  set_version(handle: number, version: string): void;
+  set_version(handle: number, now: number, version: string): Batch | undefined;
   /**
    * Tells once of each event of a call whether it was handled, for those from the first key to the last. Where it is true
    * `drain` must follow: what that tells of a call comes before an outcome of it that waits to be told.
@@ -303,7 +305,7 @@ export interface Core {
 /** Makes one instance of the module with its bindings. */
 export type CreateCore = (module: WebAssembly.Module) => Core;
 
-type Same = "create" | "handled" | "next_request_id" | "set_version" | "metrics" | "destroy" | "retire";
+type Same = "create" | "handled" | "next_request_id" | "metrics" | "destroy" | "retire";
 
 /** The exports as they are: one that has something to tell gives its address, or 0. */
 export type RawCore = Pick<Core, Same> & {

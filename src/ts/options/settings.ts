@@ -3,11 +3,11 @@ import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
 import { Log } from "../base/log.js";
 import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
-import type { CoreConfig } from "../core/protocol.js";
+import type { CoreConfig, SessionFacts } from "../core/protocol.js";
 import { fetchOfProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
 import type { ExchangeSettings } from "../http/exchanges.js";
 import { callable, group, jsonObject, numeric, object, oneOf, plain, usableHeaders, whole } from "./check.js";
-import { type Known, readState } from "./state.js";
+import { readState } from "./state.js";
 
 /** The version of the package, as `clientInfo` tells it to servers that are given no other. */
 export const VERSION = "0.1.0";
@@ -30,7 +30,7 @@ export interface Settings extends ExchangeSettings {
   onGap: OnGap;
   isGap: ConnectOptions["isGap"];
   /** The session to go on with. */
-  known: Known | undefined;
+  known: SessionFacts | undefined;
   scheduler: ConnectOptions["reconnectionScheduler"];
   /** The fetch that a provider of credentials is given. */
   providerFetch: FetchLike;

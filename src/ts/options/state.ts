@@ -3,39 +3,35 @@ import { ConfigError } from "../api/errors.js";
 import type { Era } from "../api/failure.js";
 import type { Json, State } from "../api/options.js";
 import { isObject, isShallow } from "../base/json.js";
-import type { CoreConfig, ReadyOutput } from "../core/protocol.js";
-
-/** What is needed to go on with a session on another instance. */
-export type Known = Pick<CoreConfig, "sessionId" | "protocolVersion" | "greeting" | "hello">;
+import type { SessionFacts } from "../core/protocol.js";
 
 const shapes = {
+  era: (text: string) => text === "legacy" || text === "modern",
   sessionId: (text: string) => /^[\x21-\x7e]{1,1024}$/.test(text),
   protocolVersion: (text: string) => /^\d{4}-\d\d-\d\d$/.test(text),
   greeting: isObjectText,
   hello: isObjectText,
 } as const;
-const names = ["sessionId", "protocolVersion", "greeting", "hello"] as const;
+// Not `location`: its query may hold what is nobody's business, and only a browser's page has to know it.
+const names = ["era", "sessionId", "protocolVersion", "greeting", "hello"] as const;
 
 /** A session as plain data: what {@link readState} takes. */
-export function stateOf(
-  url: string,
-  known: Known | undefined,
-  capabilities: Record<string, unknown> | undefined,
-): State {
+export function stateOf(url: string, facts: SessionFacts | undefined): State {
   const state: State = { version: 1, endpoint: endpointOf(url) };
-  for (const name of names) if (known?.[name] !== undefined) state[name] = known[name];
-  if (capabilities !== undefined) state.capabilities = capabilities as Json;
+  for (const name of names) if (facts?.[name] !== undefined) state[name] = facts[name];
+  if (facts?.greeting !== undefined)
+    state.capabilities = infoOf(facts, parsed(facts.greeting)).capabilities as Json;
   return state;
 }
 
 /** The session that a state tells of. Throws {@link ConfigError} for one of another endpoint, and for what is none. */
-export function readState(state: State, url: string): Known {
+export function readState(state: State, url: string): SessionFacts {
   const refuse = (why: string) => {
     throw new ConfigError("state", `state ${why}`);
   };
   if (typeof state !== "object" || state === null || state.version !== 1) refuse("is none of version 1");
   if (state.endpoint !== endpointOf(url)) refuse(`belongs to another endpoint than ${endpointOf(url)}`);
-  const known: Known = {};
+  const known: Record<string, string> = {};
   for (const name of names) {
     const value = state[name];
     if (value === undefined) continue;
@@ -43,7 +39,7 @@ export function readState(state: State, url: string): Known {
     else known[name] = value;
   }
   if (known.protocolVersion === undefined) refuse("was exported before the session stood");
-  return known;
+  return known as SessionFacts;
 }
 
 /** Without the query, which may hold what is nobody's business. */
@@ -53,10 +49,14 @@ function endpointOf(url: string): string {
 }
 
 function isObjectText(text: string): boolean {
+  return isObject(parsed(text));
+}
+
+function parsed(text: string): unknown {
   try {
-    return isObject(JSON.parse(text));
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -72,14 +72,15 @@ export interface SessionInfo {
 // Capabilities are written into a state, and no engine writes what is nested without end.
 const deepest = 64;
 
-/** The same, from the response to it as far as that says. */
-export function infoOf(output: ReadyOutput, message: unknown): SessionInfo {
+/** The same, from the facts of the session and the response to the handshake, as far as that says. */
+export function infoOf(facts: SessionFacts | undefined, message: unknown): SessionInfo {
   const { result } = (message ?? {}) as { result?: { serverInfo?: unknown; capabilities?: unknown } };
   const { serverInfo, capabilities } = result ?? {};
+  const { era = "legacy", protocolVersion = "", sessionId } = facts ?? {};
   return {
-    era: output.era,
-    protocolVersion: output.protocolVersion,
-    ...(output.sessionId === undefined ? {} : { sessionId: output.sessionId }),
+    era,
+    protocolVersion,
+    ...(sessionId === undefined ? {} : { sessionId }),
     ...(isObject(serverInfo) ? { serverInfo: serverInfo as { name: string; version: string } } : {}),
     capabilities: isObject(capabilities) && isShallow(capabilities, deepest) ? capabilities : {},
   };

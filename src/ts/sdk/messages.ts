@@ -6,7 +6,7 @@ import { textOf } from "../base/thrown.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import type { Prepared } from "../options/call-spec.js";
 import { readTimeouts, type Settings } from "../options/settings.js";
-import { mcpName, type ToolHeaders, versionMember } from "../session/tool-headers.js";
+import { type ToolHeaders, versionMember } from "../session/tool-headers.js";
 
 /** A JSON-RPC message of a Client's, as far as it is looked at. */
 export interface ClientMessage {
@@ -28,17 +28,19 @@ export function preparedRequest(
   options: SendOptions,
   settings: Settings,
   tools: ToolHeaders,
-): Prepared & { token: unknown } {
+): Prepared & { token: unknown; isModern: boolean } {
   const { id, method, params = {} } = message;
   const { _meta: given, ...rest } = params;
   const meta = (given ?? {}) as Record<string, unknown>;
   const name = method === "tools/call" ? rest.name : undefined;
   const tool = typeof name === "string" ? { tool: name } : {};
   const { progressToken: token, [versionMember]: version } = meta;
+  const isModern = typeof version === "string";
   const isTimed = "resumptionToken" in options;
   return {
     id,
     token,
+    isModern,
     spec: {
       method,
       params: message.params === undefined ? "" : json("params", rest),
@@ -49,13 +51,12 @@ export function preparedRequest(
       ...tool,
       ...(token === undefined ? {} : { token: json("params._meta.progressToken", token) }),
       ...(isTimed ? { timed: true } : {}),
-      ...(typeof version === "string" ? modern(version, method, rest) : {}),
       ...stream(options),
       ...toolClock(tool.tool, settings),
     },
     about: { method, ...tool, ...(rest.arguments === undefined ? {} : { arguments: rest.arguments }) },
     signals: signalsOf(options),
-    headers: callHeaders(options, typeof version === "string" && name !== undefined ? tools.of(rest) : {}),
+    headers: callHeaders(options, isModern && name !== undefined ? tools.of(rest) : {}),
     onToken: options.onresumptiontoken,
   };
 }
@@ -93,11 +94,6 @@ function wantsProgress(method: string, isTimed: boolean, { hasCallMs, callMs }: 
   const isTool = method === "tools/call";
   // Where the Client has no timer, `callMs` is in force by default.
   return hasCallMs ? isTool || callMs === undefined : isTool && !isTimed;
-}
-
-function modern(version: string, method: string, params: Record<string, unknown>) {
-  const name = mcpName(method, params);
-  return { version, ...(name === undefined ? {} : { name }) };
 }
 
 function stream({ resumptionToken, onresumptiontoken }: SendOptions) {

@@ -16,7 +16,7 @@ import type { CallRecord } from "../call/record.js";
 import type { Failure } from "../http/credentials.js";
 import { isPlain } from "../options/check.js";
 import type { Settings } from "../options/settings.js";
-import { type Known, type SessionInfo, stateOf } from "../options/state.js";
+import { type SessionInfo, stateOf } from "../options/state.js";
 import { readTransportSettings } from "../options/transport-options.js";
 import { Connection, type Owner } from "../session/connection.js";
 import { Connections } from "../session/connections.js";
@@ -72,9 +72,6 @@ export class ClientTransport {
   readonly #client: Client;
   readonly #calls = new Map<string | number, CallRecord>();
   readonly #tokens = new Map<string | number, unknown>();
-  #hello: string | undefined;
-  #info: SessionInfo | undefined;
-  #toldVersion: { connection: Connection; version: string | undefined } | undefined;
   #loading: Promise<void> | undefined;
   #isLoaded = false;
   #isStarted = false;
@@ -110,8 +107,7 @@ export class ClientTransport {
       }),
       heard: (message) => void this.#deliver(message),
       emit: (event) => this.#emit(event),
-      ready: (info, known) => this.#stands(info, known),
-      neverReady: () => {},
+      ready: (info) => this.#stands(info),
     };
     const known = { ...(sessionId && { sessionId }), ...(protocolVersion && { protocolVersion }) };
     this.#connections = new Connections(
@@ -123,7 +119,7 @@ export class ClientTransport {
 
   /** The server's session, once there is one. */
   get sessionId(): string | undefined {
-    return this.#connections.known?.sessionId;
+    return this.#connections.facts?.sessionId;
   }
 
   /** Loads the module; nothing is sent. A Client calls it. */
@@ -193,8 +189,6 @@ export class ClientTransport {
     const sent = new PendingMessage({ ...this.#client, rejection });
     this.#connection().terminate(sent);
     await sent.done;
-    const { sessionId: _ended, ...known } = this.#connections.known ?? {};
-    this.#connections.known = known;
   }
 
   /** Resumes a stream after the event of that id; resolves when it is open. What comes on it goes to `onmessage`. */
@@ -231,10 +225,10 @@ export class ClientTransport {
 
   /** What is known of the session, to go on with it elsewhere. */
   exportState(): State {
-    const { known } = this.#connections;
-    const protocolVersion = known?.protocolVersion ?? this.protocolVersion;
-    const told = { ...known, ...(protocolVersion === undefined ? {} : { protocolVersion }) };
-    return stateOf(this.#settings.core().url, told, this.#info?.capabilities);
+    const { facts } = this.#connections;
+    // The core hears of the Client's word with the next message.
+    const protocolVersion = facts?.protocolVersion ?? this.protocolVersion;
+    return stateOf(this.#settings.core().url, { ...facts, ...(protocolVersion && { protocolVersion }) });
   }
 
   #send(message: ClientMessage, options: SendOptions): Promise<void> {
@@ -259,22 +253,20 @@ export class ClientTransport {
     message: ClientMessage & { id: string | number; method: string },
     options: SendOptions,
   ): Promise<void> {
-    const { id, method, params } = message;
+    const { id, method } = message;
     const prepared = preparedRequest(message, options, this.#settings, this.#tools);
     const { spec, token } = prepared;
     this.#refuse(prepared.signals, id, method, spec.tool);
     const connection = this.#connection({ id, method, tool: spec.tool });
-    if (method === "initialize") this.#hello = paramsText(params);
     if (token !== undefined) this.#tokens.set(id, token);
     let record: CallRecord | undefined;
     const Pending = method === "subscriptions/listen" ? PendingSubscription : PendingRequest;
     const sent = new Pending(this.#client, {
       id,
       ownProgress: spec.progress,
-      response: (response, httpStatus) => this.#response(message, spec.version, response, httpStatus),
+      response: (response, httpStatus) => this.#response(message, prepared.isModern, response, httpStatus),
       onStreamEnd: options.onRequestStreamEnd && (() => this.#guarded(options.onRequestStreamEnd)),
       onEnd: () => {
-        if (method === "initialize") this.#hello = undefined;
         this.#forget(id, record);
       },
     });
@@ -306,7 +298,7 @@ export class ClientTransport {
   /** A response as the Client is to have it. Throws what `send()` is to reject with instead. */
   #response(
     message: ClientRequest,
-    version: string | undefined,
+    isModern: boolean,
     response: object,
     httpStatus: number | undefined,
   ): object {
@@ -325,7 +317,7 @@ export class ClientTransport {
     // Some serializers write what is not there as null.
     const { _meta: meta, ...rest } = given as { _meta?: unknown };
     const usable = isPlain(meta) || meta === undefined ? given : rest;
-    if (version === undefined || method !== "tools/list") return { ...whose, result: usable };
+    if (!isModern || method !== "tools/list") return { ...whose, result: usable };
     const { result, leftOut } = this.#tools.learn(usable, params?.cursor === undefined);
     for (const { tool, problem } of leftOut) {
       const said = `the tool ${tool} is left out: ${problem}`;
@@ -357,11 +349,8 @@ export class ClientTransport {
     const usable = this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
     if (!(usable instanceof Connection)) throw this.#unsent(call, usable.why, usable.thrown);
     const version = this.protocolVersion;
-    const told = this.#toldVersion;
-    if (version !== undefined && (told?.connection !== usable || told.version !== version)) {
+    if (version !== undefined && version !== this.#connections.facts?.protocolVersion)
       usable.setVersion(version);
-      this.#toldVersion = { connection: usable, version };
-    }
     return usable;
   }
 
@@ -412,14 +401,9 @@ export class ClientTransport {
     return this.#sdk.errors.http("termination", message, refusal, { cause: error });
   }
 
-  #stands(info: SessionInfo, known: Known): void {
-    this.#info = info;
-    const hello = this.#hello ?? this.#connections.known?.hello;
-    this.#connections.known = { ...known, ...(hello === undefined ? {} : { hello }) };
-    // The core took it from the handshake, also where the session was replaced.
-    this.protocolVersion = info.protocolVersion;
-    const connection = this.#toldVersion?.connection;
-    if (connection !== undefined) this.#toldVersion = { connection, version: info.protocolVersion };
+  /** The core took the version from the handshake, also where the session was replaced. */
+  #stands({ protocolVersion }: SessionInfo): void {
+    this.protocolVersion = protocolVersion;
   }
 
   #deliver(message: object): boolean {

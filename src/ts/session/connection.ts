@@ -23,7 +23,7 @@ import type {
   FailureOutput,
   Made,
   MessageOutput,
-  ReadyOutput,
+  SessionFacts,
   SettleOutput,
   TokenOutput,
 } from "../core/protocol.js";
@@ -31,7 +31,7 @@ import { CredentialRefresh, type Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
 import type { Settings } from "../options/settings.js";
-import { infoOf, type Known, type SessionInfo } from "../options/state.js";
+import { infoOf, type SessionInfo } from "../options/state.js";
 import type { RequestTaker } from "./requests.js";
 import { Waits } from "./scheduler.js";
 
@@ -48,9 +48,12 @@ export interface Owner {
   /** Told every event in order. Who is to handle the message of one shares its ack. */
   emit(event: CallEvent | SessionEvent, ack?: Ack): void;
   /** The session stands, for the first time or again. */
-  ready(info: SessionInfo, known: Known): void;
-  /** The instance was lost before the session stood. */
-  neverReady(): void;
+  ready(info: SessionInfo): void;
+}
+
+/** Who keeps what is known of the server's session from one connection to the next. */
+export interface FactsKeeper {
+  facts: SessionFacts | undefined;
 }
 
 // `connectMs` of a call that no core knows any more: the default.
@@ -70,6 +73,7 @@ export class Connection implements Listener {
   readonly ready: Promise<unknown>;
   readonly #owner: Owner;
   readonly #settings: Settings;
+  readonly #keeper: FactsKeeper;
   readonly #config: CoreConfig;
   readonly #handle: CoreHandle;
   readonly #records = new Map<number, CallRecord>();
@@ -87,14 +91,15 @@ export class Connection implements Listener {
   #metrics: Metrics | undefined;
 
   /**
-   * Starts the handshake; with `known` the session of another connection goes on without one. Throws
-   * {@link ConfigError} where the core refuses the configuration.
+   * Starts the handshake; where the keeper knows a session, that goes on without one. Throws {@link ConfigError} where the
+   * core refuses the configuration.
    */
-  constructor(instance: Instance, owner: Owner, known?: Known) {
+  constructor(instance: Instance, owner: Owner, keeper: FactsKeeper) {
     const { settings, clock } = owner;
     this.#owner = owner;
     this.#settings = settings;
-    this.#config = { ...settings.core(), ...known };
+    this.#keeper = keeper;
+    this.#config = { ...settings.core(), ...(keeper.facts && { session: keeper.facts }) };
     this.#gaps = new GapJudge(settings);
     this.#end = new Promise((resolve) => {
       this.#ended = resolve;
@@ -159,7 +164,7 @@ export class Connection implements Listener {
 
   /** The protocol version of later legacy messages. */
   setVersion(version: string): void {
-    this.#handle.ask((core, handle) => core.set_version(handle, version));
+    this.#handle.run((core, handle, now) => core.set_version(handle, now, version));
   }
 
   /** What the core has counted, since the beginning or the last reset. After the end, what it had counted then. */
@@ -180,6 +185,10 @@ export class Connection implements Listener {
 
   headersOf(call: number): CallHeaders | undefined {
     return this.#records.get(call)?.origin.headers;
+  }
+
+  persist(facts: SessionFacts): void {
+    this.#keeper.facts = facts;
   }
 
   /** A throw of ours ends the call that it befell, and nothing else. */
@@ -203,7 +212,7 @@ export class Connection implements Listener {
     else if (output.out === "token") this.#token(output);
     else if (output.out === "request") this.#request(output.message);
     else if (output.out === "request_cancelled") this.#requests.cancelled(output.id);
-    else if (output.out === "ready") this.#stands(output, output.message);
+    else if (output.out === "ready") this.#stands(output.message);
     else if (output.out === "authorize") this.#authorize(output);
     else if (output.out === "schedule") this.#waits.begin(output);
     else if (output.out === "lost") this.#lost(output.text);
@@ -332,12 +341,10 @@ export class Connection implements Listener {
     this.#settings.log.write("error", "a message is nested too deep to be parsed, and is left out");
   }
 
-  #stands(output: ReadyOutput, message: unknown): void {
+  #stands(message: unknown): void {
     this.#isReady = true;
-    const { protocolVersion, sessionId } = output;
-    const session = sessionId === undefined ? {} : { sessionId };
     if (!isObject(message)) this.#unparsed();
-    this.#owner.ready(infoOf(output, message), { protocolVersion, greeting: output.greeting, ...session });
+    this.#owner.ready(infoOf(this.#keeper.facts, message));
     if (this.#handshake === undefined) return;
     this.#records.get(this.#handshake)?.accept();
     this.#records.delete(this.#handshake);
@@ -394,7 +401,8 @@ export class Connection implements Listener {
     const message = `landfall's core failed and was replaced: ${text}`;
     const why: Why = { reason: "internal_error", outcome: "unknown", message };
     this.#settings.log.write("error", message);
-    if (!this.#isReady) this.#owner.neverReady();
+    // It may be what is known that the core stumbled over.
+    if (!this.#config.carry && !this.#isReady) this.#keeper.facts = undefined;
     for (const { origin } of this.#records.values()) if (origin.info) this.#owner.uncounted.count(why);
     this.#finish(why);
   }

@@ -6,10 +6,10 @@ import { textOf } from "../base/thrown.js";
 import type { Why } from "../call/failure.js";
 import { noMetrics } from "../call/metrics.js";
 import type { Instances } from "../core/instance.js";
+import type { SessionFacts } from "../core/protocol.js";
 import { elsewhere } from "../core/worker-context.js";
 import { group } from "../options/check.js";
-import type { Known } from "../options/state.js";
-import { Connection, type Owner } from "./connection.js";
+import { Connection, type FactsKeeper, type Owner } from "./connection.js";
 
 /** Why there is no connection. */
 export interface NoConnection {
@@ -21,17 +21,17 @@ export interface NoConnection {
  * The connections of one session, one after the other: the next call after a trap opens a new one, which goes on with
  * the server's session without another handshake.
  */
-export class Connections {
-  /** What is known of the server's session. */
-  known: Known | undefined;
+export class Connections implements FactsKeeper {
+  /** What is known of the server's session, as the core told it last. */
+  facts: SessionFacts | undefined;
   readonly #instances: Instances;
   readonly #owner: Owner;
   #connection: Connection | undefined;
 
-  constructor(instances: Instances, owner: Owner, known?: Known) {
+  constructor(instances: Instances, owner: Owner, facts?: SessionFacts) {
     this.#instances = instances;
     this.#owner = owner;
-    this.known = known;
+    this.facts = facts;
   }
 
   /** Loads the module; resolves with why there is none, where that is so. */
@@ -77,7 +77,7 @@ export class Connections {
       return Promise.resolve();
     }
     const closing = this.#connection?.close() ?? Promise.resolve();
-    const isLost = this.#connection?.isOver === true && this.known?.sessionId !== undefined;
+    const isLost = this.#connection?.isOver === true && this.facts?.sessionId !== undefined;
     if (!isLost || !this.#owner.settings.core().terminate) return closing;
     // A trap took the core that had to end the server's session: another one does.
     try {
@@ -94,13 +94,13 @@ export class Connections {
   }
 
   #open(): Connection {
-    const open = () => new Connection(this.#instances.acquire(), this.#owner, this.known);
+    const open = () => new Connection(this.#instances.acquire(), this.#owner, this);
     try {
       return open();
     } catch (thrown) {
       // A core that refuses to go on with this session may still make another.
-      if (!(thrown instanceof ConfigError) || this.known === undefined) throw thrown;
-      this.known = undefined;
+      if (!(thrown instanceof ConfigError) || this.facts === undefined) throw thrown;
+      this.facts = undefined;
       return open();
     }
   }

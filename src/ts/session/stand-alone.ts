@@ -13,7 +13,7 @@ import { Promised } from "../call/record.js";
 import type { Instances } from "../core/instance.js";
 import { checkedMethod, notificationParams, prepare, toolParams, type Wanted } from "../options/call-spec.js";
 import { readSettings, type Settings } from "../options/settings.js";
-import { type Known, type SessionInfo, stateOf } from "../options/state.js";
+import { type SessionInfo, stateOf } from "../options/state.js";
 import { Connection, type Owner } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
 import { ServerRequests } from "./requests.js";
@@ -43,10 +43,7 @@ export class StandAloneSession implements Session {
       // Who listens hears of it by its event.
       heard: () => {},
       emit: (event, ack) => emit(settings, event, ack),
-      ready: (info, known) => this.#stands(info, known),
-      neverReady: () => {
-        this.#connections.known = undefined;
-      },
+      ready: (info) => this.#stands(info),
     };
     this.#connections = new Connections(instances, this.#owner, settings.known);
     // Some engines have no Symbol.asyncDispose: the member would be called "undefined".
@@ -89,8 +86,7 @@ export class StandAloneSession implements Session {
   }
 
   exportState(): State {
-    const { known } = this.#connections;
-    return stateOf(this.#settings.core().url, known, known && this.capabilities);
+    return stateOf(this.#settings.core().url, this.#connections.facts);
   }
 
   close(): Promise<void> {
@@ -133,8 +129,7 @@ export class StandAloneSession implements Session {
     return this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
   }
 
-  #stands(info: SessionInfo, known: Known): void {
-    this.#connections.known = known;
+  #stands(info: SessionInfo): void {
     // Not all servers give these, and a new handshake may bring fewer.
     delete this.sessionId;
     delete this.serverInfo;

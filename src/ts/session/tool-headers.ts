@@ -1,25 +1,8 @@
-// What a request of 2026-07-28 carries in its headers: the version and names of its body, and parameters of tools.
+// The parameters of tools that a request of 2026-07-28 carries in its headers, too.
 import { isObject } from "../base/json.js";
 
 /** The member of `_meta` that makes a message modern. */
 export const versionMember = "io.modelcontextprotocol/protocolVersion";
-
-// What `Mcp-Name` repeats, by method.
-const nameSources = new Map([
-  ["tools/call", "name"],
-  ["prompts/get", "name"],
-  ["resources/read", "uri"],
-  ["tasks/get", "taskId"],
-  ["tasks/update", "taskId"],
-  ["tasks/cancel", "taskId"],
-]);
-
-/** The `Mcp-Name` of a request, encoded, where its method has one. */
-export function mcpName(method: string, params: Record<string, unknown>): string | undefined {
-  const source = nameSources.get(method);
-  const name = source === undefined ? undefined : params[source];
-  return typeof name === "string" ? fieldValue(name) : undefined;
-}
 
 const sentinel = { start: "=?base64?", end: "?=" };
 

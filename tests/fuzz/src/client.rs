@@ -147,7 +147,7 @@ fn call(world: &mut Watched, method: u8, flags: u8, clocks: Clocks, setup: &Setu
     let id = setup.carry.then(|| world.next_id());
     let spec = script::call(method, flags, clocks, id);
     // A stream that stays open as long as its server likes has no end that can be waited for.
-    let is_endless = spec.version.is_some() && spec.method == "subscriptions/listen";
+    let is_endless = spec.meta == script::MODERN && spec.method == "subscriptions/listen";
     let hour = if spec.timed { 3_600_000.0 } else { 0.0 };
     if let Ok(call) = world.client.call(world.now, spec) {
         world.listens |= is_endless;

@@ -1,6 +1,6 @@
 //! What the outside world does to a client: a script that libFuzzer makes, and the bytes that its steps stand for.
 
-use landfall::proto::{CallSpec, Carry, OnGap, Options, ReplayOption, SessionToResume, TimeoutOptions};
+use landfall::proto::{CallSpec, OnGap, Options, ReplayOption, SessionFacts, TimeoutOptions};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 
 /// A client's life.
@@ -222,12 +222,14 @@ impl Setup {
             cross_origin: self.cross_origin,
             on_gap: pick(&[OnGap::Continue, OnGap::Reissue, OnGap::Fail], self.on_gap),
             max_pending_events: self.small_pending.then_some(2.0),
-            resume: self.resume.then(|| SessionToResume {
-                id: self.in_session.then(|| "s0".to_string()),
-                version: Some("2025-11-25".to_string()),
-                greeting: answer("0", "initialize"),
+            resume: self.resume.then(|| SessionFacts {
+                session_id: self.in_session.then(|| "s0".to_string()),
+                protocol_version: Some("2025-11-25".to_string()),
+                greeting: Some(answer("0", "initialize")),
+                hello: (self.carry && self.in_session).then(|| "{}".to_string()),
+                ..SessionFacts::default()
             }),
-            carry: self.carry.then(|| Carry { hello: self.in_session.then(|| "{}".to_string()) }),
+            carry: self.carry,
             listen: self.listen,
             auth: self.auth,
             max_step_ups: Some(f64::from(self.retries % 3)),
@@ -240,14 +242,21 @@ impl Setup {
     }
 }
 
+/// The `_meta` of a modern message.
+pub const MODERN: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+
 /// The call that a step makes; `id` is a Client's own.
 pub fn call(method: u8, flags: u8, clocks: Clocks, id: Option<u32>) -> CallSpec {
     let name = pick(&METHODS, method);
     let tool = (name == "tools/call").then(|| pick(&["t", "u"], method / 8).to_string());
+    let meta = match id.filter(|_| flags & 32 != 0) {
+        Some(_) => MODERN,
+        None => pick(&["", "{}", r#"{"k":[1]}"#], method / 16),
+    };
     CallSpec {
         method: name.to_string(),
         params: r#"{"name":"t","uri":"u:1","level":"info"}"#.to_string(),
-        meta: pick(&["", "{}", r#"{"k":[1]}"#], method / 16).to_string(),
+        meta: meta.to_string(),
         tool,
         progress: flags & 1 != 0,
         idempotent: flags & 2 != 0,
@@ -256,7 +265,6 @@ pub fn call(method: u8, flags: u8, clocks: Clocks, id: Option<u32>) -> CallSpec 
         resumption_token: (flags >= 0xE0).then(|| format!("k/{}", flags % 8)),
         timeouts: clocks.options(),
         token: id.filter(|_| flags & 16 != 0).map(|id| id.to_string()),
-        version: id.filter(|_| flags & 32 != 0).map(|_| "2026-07-28".to_string()),
         timed: id.is_some() && flags & 64 != 0,
         id: id.map(|id| id.to_string()),
         ..CallSpec::default()

@@ -159,7 +159,7 @@ impl Watched {
                 let id = landfall::proto::jsonrpc::field(text, &["id"]).expect("a question has an id");
                 self.questions.push(id.to_string());
             }
-            Output::Ready { message, .. } => {
+            Output::Ready(message) => {
                 messages.push(message);
                 // A Client's handshake settles as a call, too.
                 if let Some(connect) = self.calls.get_mut(&CONNECT) {

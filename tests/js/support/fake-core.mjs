@@ -14,7 +14,7 @@ export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 const silent = [
   ...["answer", "cancel", "sent", "push", "end", "fail", "destroy", "gap", "metrics"],
-  ...["authorized", "reconnect", "set_version"],
+  ...["authorized", "reconnect"],
 ];
 
 /** Outputs as the decoder gives them: with the message that each names by its place among `messages`. */
@@ -57,6 +57,7 @@ export class FakeCore {
       poll: () => this.#batches.shift(),
       handled: () => false,
       drain: () => undefined,
+      set_version: (_handle, _now, protocolVersion) => ({ outputs: [{ out: "persist", protocolVersion }] }),
       retire: () => {},
     };
     for (const name of silent) answers[name] = () => undefined;
@@ -88,8 +89,12 @@ export class FakeCore {
   ready(result = {}, more = {}) {
     const response = { jsonrpc: "2.0", id: "fake-0", result: { capabilities: {}, ...result } };
     const greeting = JSON.stringify(response);
+    const facts = { era: "legacy", protocolVersion: "2025-11-25", greeting, ...more };
     this.tell(
-      [{ out: "ready", era: "legacy", protocolVersion: "2025-11-25", message: 0, greeting, ...more }],
+      [
+        { out: "persist", ...facts },
+        { out: "ready", message: 0 },
+      ],
       [response],
     );
   }

@@ -60,6 +60,8 @@ pub(super) struct World<'a> {
     pub(super) now: Time,
     pub(super) agenda: Agenda<Happening>,
     pub(super) client: Client,
+    /// As the client told it last.
+    session_id: Option<String>,
     /// Counts the clients: a trap takes one away.
     pub(super) generation: u32,
     pub(super) wake: Option<Time>,
@@ -139,6 +141,7 @@ impl<'a> World<'a> {
             server: Server::new(schedule),
             judge: Judge::new(schedule),
             rng: Rng::new(schedule.seed ^ 0x0047_0041),
+            session_id: None,
             outage: None,
             handshakes: 0,
             closed: false,
@@ -391,7 +394,8 @@ impl<'a> World<'a> {
                 self.judge.on_settle(self.now, at, call, &settlement, &self.client, &self.server);
             }
             Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
-            Output::Ready { session_id, .. } => self.judge.on_ready(session_id),
+            Output::Persist(facts) => self.session_id = facts.session_id,
+            Output::Ready(_) => self.judge.on_ready(self.session_id.clone()),
             // No schedule has a provider or a scheduler.
             Output::RequestCancelled(_)
             | Output::Authorize(..)
