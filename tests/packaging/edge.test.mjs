@@ -15,7 +15,7 @@ const shop = workshop();
 
 const vars = (more) => ({
   ...{ MCP_URL: shop.server.url, TOOLS: "scripted, scripted_read", ALLOW_ORIGIN: "https://page.test" },
-  ...{ DEADLINE_MS: "60000", KEEP_MS: "60000", ...more },
+  ...{ PUBLIC: "1", DEADLINE_MS: "60000", KEEP_MS: "60000", ...more },
 });
 
 async function project() {

@@ -1,4 +1,6 @@
 // An agent endpoint: see README.md. Each call lives in a Durable Object of its own.
+import { forbids } from "./access.mjs";
+
 export { Call } from "./call.mjs";
 
 const MOST_BYTES = 256 << 10;
@@ -16,7 +18,7 @@ async function answer(request, env) {
   if (path === undefined) return refusal(404, "there is nothing but /calls");
   if (id === undefined) {
     if (request.method !== "POST") return refusal(405, "a call is made by POST", { allow: "POST" });
-    return begin(request, env);
+    return forbids(request, env) ?? begin(request, env);
   }
   if (request.method !== "GET" && request.method !== "DELETE")
     return refusal(405, "a call is followed by GET and cancelled by DELETE", { allow: "GET, DELETE" });
@@ -65,7 +67,7 @@ function readableFrom(origin, response) {
   const readable = new Response(response.body, response);
   readable.headers.set("access-control-allow-origin", origin);
   readable.headers.set("access-control-allow-methods", "GET, POST, DELETE");
-  readable.headers.set("access-control-allow-headers", "content-type, last-event-id");
+  readable.headers.set("access-control-allow-headers", "authorization, content-type, last-event-id");
   readable.headers.set("access-control-expose-headers", "location");
   return readable;
 }
