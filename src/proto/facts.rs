@@ -39,6 +39,23 @@ impl SessionFacts {
     }
 }
 
+/// What names a session in the headers of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    /// `Mcp-Session-Id`.
+    pub(crate) id: Option<String>,
+    /// The negotiated version.
+    pub(crate) version: Option<String>,
+}
+
+/// A session that the server began and that is not in use yet.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) identity: Identity,
+    /// The response to `initialize`.
+    pub(crate) greeting: String,
+}
+
 /// The facts of a session, and what the host knows of them.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {

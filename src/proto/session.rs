@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::facts::Facts;
+use super::facts::{Facts, Identity};
 use super::jsonrpc::field;
 use super::machines::dialect::Dialect;
 use super::machines::liveness::Liveness;
@@ -31,23 +31,6 @@ pub(crate) enum State {
     Closing,
     /// Nothing moves any more.
     Closed,
-}
-
-/// What names a session in the headers of a request.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Identity {
-    /// `Mcp-Session-Id`.
-    pub(crate) id: Option<String>,
-    /// The negotiated version.
-    pub(crate) version: Option<String>,
-}
-
-/// A session that the server began and that is not in use yet.
-#[derive(Debug)]
-pub(crate) struct Offer {
-    pub(crate) identity: Identity,
-    /// The response to `initialize`.
-    pub(crate) greeting: String,
 }
 
 /// A legacy session.

@@ -11,8 +11,6 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, Stream};
 
-use super::exports::schedule;
-
 /// A task that wakes itself may be polled so often in one run; the rest is scheduled.
 const MOST_ROUNDS: u32 = 64;
 
@@ -27,6 +25,7 @@ pub(super) struct Executor {
 /// Asks the wrapper for a poll. A wake during a poll only makes it go round again: it must not be lost.
 struct Bell {
     handle: u32,
+    schedule: fn(u32),
     scheduled: AtomicBool,
     polling: AtomicBool,
     again: AtomicBool,
@@ -41,15 +40,17 @@ impl Wake for Bell {
         if self.polling.load(Ordering::Relaxed) {
             self.again.store(true, Ordering::Relaxed);
         } else if !self.scheduled.swap(true, Ordering::Relaxed) {
-            schedule(self.handle);
+            (self.schedule)(self.handle);
         }
     }
 }
 
 impl Executor {
-    pub(super) fn new(handle: u32) -> Self {
+    /// `schedule` asks for a poll of the transport of this handle: a waker may hold no reference to it.
+    pub(super) fn new(handle: u32, schedule: fn(u32)) -> Self {
         let bell = Bell {
             handle,
+            schedule,
             scheduled: AtomicBool::new(false),
             polling: AtomicBool::new(false),
             again: AtomicBool::new(false),

@@ -7,6 +7,7 @@ use std::sync::Once;
 
 use wasm_bindgen::prelude::*;
 
+use super::executor::Executor;
 use super::host::Host;
 use super::options::{config_error, Object};
 use super::protocol::to_js;
@@ -39,7 +40,7 @@ fn make(
 }
 
 /// Asks the wrapper of this transport for a poll.
-pub(super) fn schedule(handle: u32) {
+fn schedule(handle: u32) {
     if let Some(transport) = transport(handle) {
         // The wrapper's `schedule` only queues a microtask; if even that throws, no poll can come.
         let _ = transport.host().schedule();
@@ -69,7 +70,8 @@ pub fn create(host: Host, config: &JsValue, _now: f64) -> JsValue {
     NEXT.set(handle + 1);
     let url = object.text("url").unwrap_or_default();
     let seed = object.number("seed").unwrap_or_default().to_bits();
-    let transport = Transport::new(handle, host, url, object.flag("browser"), checked, seed);
+    let transport =
+        Transport::new(Executor::new(handle, schedule), host, url, object.flag("browser"), checked, seed);
     TRANSPORTS.with_borrow_mut(|all| all.insert(handle, Rc::new(transport)));
     JsValue::from(handle)
 }

@@ -40,7 +40,7 @@ pub(super) struct Transport {
 
 impl Transport {
     pub(super) fn new(
-        handle: u32,
+        executor: Executor,
         host: Host,
         url: String,
         browser: bool,
@@ -52,7 +52,7 @@ impl Transport {
             url,
             browser,
             client: RefCell::new(Client::new(config, seed)),
-            executor: Executor::new(handle),
+            executor,
             arrivals: Rc::default(),
             timer: RefCell::new(None),
             outbox: RefCell::default(),

@@ -4,10 +4,10 @@
 
 use crate::proto::era::Era;
 use crate::proto::error::Reason;
+use crate::proto::facts::Identity;
 use crate::proto::header::field_value;
 use crate::proto::http::Method;
 use crate::proto::jsonrpc::{field, string};
-use crate::proto::session::Identity;
 
 /// The protocol of one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::proto::session::Identity;
+use crate::proto::facts::Identity;
 use crate::proto::sorted::SortedMap;
 use crate::proto::{CallId, ExchangeId};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::proto::error::Reason;
 use crate::proto::event::Settlement;
-use crate::proto::session::Offer;
+use crate::proto::facts::Offer;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
@@ -227,7 +227,7 @@ impl Liveness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::session::Identity;
+    use crate::proto::facts::Identity;
 
     const AGAIN: Duration = Duration::from_secs(5);
     const PING: CallId = CallId(1);
