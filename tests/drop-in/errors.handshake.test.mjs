@@ -61,13 +61,18 @@ describe("initialize is refused", () => {
         assert.deepEqual(misleading(error.message, status), []);
       }
     });
-    test(`${client.name}: nobody there is the rejection of fetch, as it is`, async () => {
+    test(`${client.name}: nobody there is a TypeError that tells why, with the rejection of fetch as its cause`, async () => {
       const server = await serveStub();
       await server.close();
       const opening = client.open(createTransport(client, server.url));
       await assert.rejects(opening, (error) => {
         const thrown = error instanceof TypeError ? error : error.cause;
-        return thrown instanceof TypeError && thrown.cause?.code === "ECONNREFUSED";
+        assert.ok(thrown instanceof TypeError && thrown.cause instanceof TypeError);
+        assert.equal(thrown.message, thrown.cause.message);
+        assert.equal(thrown.cause.cause?.code, "ECONNREFUSED");
+        for (const each of [thrown, thrown.cause])
+          assert.deepEqual([each.reason, each.outcome], ["network_error", "not_sent"]);
+        return true;
       });
     });
   }

@@ -54,13 +54,47 @@ test("the text of a refusal in a message is short and has no controls", async ()
   assert.equal(thrown.data.text, body);
 });
 
-test("a fetch that rejects in the handshake is what the handshake rejects with", async () => {
-  const error = new TypeError("fetch failed");
-  const { transport, core } = await startedTransport({ fetch: () => Promise.reject(error) });
-  const sent = transport.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: {} });
-  await core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1).catch(() => {});
-  core.fail(1, { method: "initialize", reason: "network_error", outcome: "not_sent" });
-  await assert.rejects(sent, (thrown) => thrown === error);
+test("a fetch that rejects in the handshake is told by its own class, with why and what is known", async () => {
+  class Mine extends Error {}
+  for (const error of [
+    new TypeError("fetch failed"),
+    new Mine("no route"),
+    Object.freeze(new Mine("frozen")),
+  ]) {
+    const { transport, core } = await startedTransport({ fetch: () => Promise.reject(error) });
+    const sent = transport.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: {} });
+    await core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1).catch(() => {});
+    const diagnostics = { startedAt: 1, endedAt: 9, recent: [], attempts: [], hint: "cors" };
+    core.fail(1, { method: "initialize", reason: "network_error", outcome: "not_sent", diagnostics });
+    const thrown = await sent.catch((caught) => caught);
+    assert.equal(thrown.message, error.message);
+    assert.equal(thrown instanceof TypeError, error instanceof TypeError);
+    if (error instanceof TypeError) assert.equal(thrown.cause, error);
+    else assert.equal(thrown, error);
+    if (Object.isFrozen(error)) continue;
+    for (const each of [thrown, error])
+      assert.deepEqual([each.reason, each.outcome, each.hint], ["network_error", "not_sent", "cors"]);
+    assert.deepEqual(Object.keys(error), [], "what is not ours shows no more than before");
+  }
+});
+
+test("whatever class the handshake's error is of, it and its cause tell why", async () => {
+  const whys = [
+    { ...refused, body: "no" },
+    { reason: "unexpected_content" },
+    { reason: "malformed_response" },
+    { reason: "connect_timeout", outcome: "not_sent" },
+    { reason: "unauthorized", outcome: "rejected", httpStatus: 401, body: "" },
+  ];
+  for (const sdk of Object.values(sdks)) {
+    for (const why of whys) {
+      const thrown = await thrownBy(sdk, "initialize", why);
+      assert.equal(thrown.reason, why.reason);
+      assert.equal(typeof thrown.outcome, "string");
+      const { cause = thrown } = thrown;
+      assert.deepEqual([cause.reason, cause.outcome], [thrown.reason, thrown.outcome]);
+    }
+  }
 });
 
 test("an answer to the handshake that is none is an unusable reply", async () => {
@@ -135,14 +169,21 @@ test("a 401 without a provider is an HTTP error in the handshake, and a marked f
   }
 });
 
-test("a 401 after a renewal is the SDK's UnauthorizedError, as an outcome of authorization", async () => {
+test("a 401 after a renewal is the SDK's HTTP error and no UnauthorizedError, as an outcome of authorization", async () => {
   const why = { reason: "unauthorized", outcome: "rejected", httpStatus: 401, body: "" };
-  for (const sdk of Object.values(sdks)) {
+  for (const [name, sdk] of Object.entries(sdks)) {
     for (const method of ["server/discover", "tools/call"]) {
       const thrown = await thrownBy(sdk, method, why, { authProvider: { token: () => "t" } });
-      assert.ok(thrown instanceof Unauthorized2 && thrown instanceof SdkHttpError);
+      assert.ok(thrown instanceof SdkHttpError && !(thrown instanceof Unauthorized2), name);
+      assert.equal(thrown instanceof StreamableHTTPError, name === "v1");
+      assert.equal(thrown.code, name === "v2" ? SdkErrorCode.ClientHttpAuthentication : 401);
+      assert.match(
+        thrown.message,
+        /^(Streamable HTTP error: )?Server returned 401 after (re-|successful )authentication$/,
+      );
       assert.equal(thrown[Symbol.for("mcp.authSeamEscape")], true);
-      assert.equal(thrown.status, 401);
+      assert.deepEqual([thrown.status ?? thrown.code, thrown.reason], [401, "unauthorized"]);
+      assert.ok(thrown.cause instanceof ToolCallFailedError);
     }
   }
 });

@@ -32,6 +32,8 @@ export interface Credentials {
   finish?(codeOrParams: string | URLSearchParams, iss: string | undefined, fetch: FetchLike): Promise<void>;
   /** How often one call may ask for more scope. */
   readonly maxStepUps: number;
+  /** A 403 that wants more scope is answered by asking for it, and not the caller's to judge. */
+  readonly asksForScope?: boolean;
 }
 
 /** Makes credentials of the option `authProvider`. Throws {@link ConfigError} for a provider that it can't use. */

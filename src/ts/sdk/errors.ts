@@ -85,41 +85,79 @@ export interface Failing {
   credentials: Credentials | undefined;
 }
 
-/** What `send()` rejects with. */
+/** What `send()` rejects with. Whatever class an SDK expects, it tells why the call ended. */
 export function rejection(errors: SdkErrors, failing: Failing): unknown {
-  const { event, failure, isHandshake, credentials } = failing;
+  const { event, failure, isHandshake } = failing;
   const { thrown } = failure;
   const options = thrown === undefined ? {} : { cause: thrown };
   // The user's own error, or the SDK's: his `instanceof` knows it.
-  if (failure.byProvider === true && thrown instanceof Error) return escaped(thrown);
+  if (failure.byProvider === true && thrown instanceof Error) return escaped(hinted(thrown, event));
   const refusal = refusalOf(event, failure);
+  const because = () => ({ cause: errors.failed(event, refusal, options) });
+  const denied = deniedBy(errors, failing);
+  if (denied !== undefined) {
+    const { refused, message: text, status } = denied;
+    const error = errors.http(refused, text, refusal ?? { status, statusText: "" }, because());
+    return escaped(hide(explain(error, event), aiMark, true));
+  }
   if (event.reason === "forbidden" && failure.refusal !== undefined) {
     const insufficient = errors.insufficientScope?.(failure.refusal);
-    if (insufficient !== undefined) return escaped(insufficient);
-  }
-  if (event.reason === "unauthorized" && credentials !== undefined) {
-    const error = errors.unauthorized("Server returned 401 after re-authentication");
-    return escaped(refusal === undefined ? error : markUnauthorized(error, refusal));
+    if (insufficient !== undefined) return escaped(explain(insufficient, event));
   }
   // Without its mark @ai-sdk/mcp 2 wraps an error in another; in the handshake it would mean a legacy server.
   if (!isHandshake) return hide(errors.failed(event, refusal, options), aiMark, true);
-  const because = { cause: errors.failed(event, refusal, options) };
   if (refusal !== undefined) {
     const text = refusal.text === undefined ? event.message : shortened(refusal.text);
-    const error = errors.http("message", `Error POSTing to endpoint: ${text}`, refusal, because);
-    return hide(error, aiMark, true);
+    const error = errors.http("message", `Error POSTing to endpoint: ${text}`, refusal, because());
+    return hide(explain(error, event), aiMark, true);
   }
-  if (event.reason === "network_error" && thrown instanceof Error) return thrown;
-  if (event.reason === "unexpected_content") return errors.unexpected(event.message, because);
+  if (event.reason === "network_error" && thrown instanceof Error) return unreached(thrown, event);
+  if (event.reason === "unexpected_content")
+    return explain(errors.unexpected(event.message, because()), event);
   // This is what the SDKs' own transports throw for a body that is no JSON.
-  if (event.reason === "malformed_response") return new SyntaxError(event.message, because);
-  return because.cause;
+  if (event.reason === "malformed_response") return explain(new SyntaxError(event.message, because()), event);
+  return because().cause;
 }
 
-function markUnauthorized(error: Error, refusal: Refusal): Error {
-  const { status } = refusal;
-  const marked = Object.assign(describeRefusal(error, refusal), { code: status });
-  return brand(marked, "UnauthorizedError", "SdkError", "SdkHttpError");
+/**
+ * What there is to say of new credentials, or more scope, that were got and refused as well. An `UnauthorizedError` would
+ * send the application to wait for a redirect that nobody began.
+ */
+function deniedBy(
+  errors: SdkErrors,
+  { event: { reason }, failure: { refusal }, credentials }: Failing,
+): { refused: Refused; message: string; status: number } | undefined {
+  if (credentials === undefined) return undefined;
+  if (reason === "unauthorized")
+    return { refused: "credentials", message: "Server returned 401 after re-authentication", status: 401 };
+  const { asksForScope, maxStepUps } = credentials;
+  if (reason !== "forbidden" || refusal === undefined || asksForScope !== true) return undefined;
+  if (errors.insufficientScope?.(refusal) === undefined) return undefined;
+  const limit = `(retry limit ${maxStepUps} reached)`;
+  const message = `Server returned 403 insufficient_scope after step-up re-authorization ${limit}`;
+  return { refused: "scope", message, status: 403 };
+}
+
+/** Why a call ended, as an error tells it that may be of any class. */
+function reasonsOf({ reason, outcome, diagnostics: { hint } }: ToolCallFailed) {
+  return { reason, outcome, ...(hint === undefined ? {} : { hint }) };
+}
+
+function explain<T extends Error>(error: T, event: ToolCallFailed): T {
+  return Object.assign(error, reasonsOf(event));
+}
+
+/** The same of an error that is not ours: no dump of it shows more than its maker wanted. */
+function hinted<T extends Error>(error: T, event: ToolCallFailed): T {
+  for (const [key, value] of Object.entries(reasonsOf(event))) hide(error, key, value);
+  return error;
+}
+
+/** A `fetch` that rejected in the handshake: the SDKs tell by its class whether the server is of an older kind. */
+function unreached(thrown: Error, event: ToolCallFailed): Error {
+  hinted(thrown, event);
+  if (!(thrown instanceof TypeError)) return thrown;
+  return explain(new TypeError(thrown.message, { cause: thrown }), event);
 }
 
 const refusals = new Set(["http_error", "unauthorized", "forbidden", "redirected", "session_lost"]);

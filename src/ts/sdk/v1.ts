@@ -14,8 +14,9 @@ import type { Sdk } from "./binding.js";
 import { describeRefusal, markRefused, plainErrors, type SdkErrors } from "./errors.js";
 
 const errors: SdkErrors = {
-  http(_refused, message, refusal, options) {
-    const error = new StreamableHTTPError(refusal.status, message);
+  http(refused, message, refusal, options) {
+    const text = refused === "credentials" ? "Server returned 401 after successful authentication" : message;
+    const error = new StreamableHTTPError(refusal.status, text);
     return describeRefusal(Object.assign(error, options), refusal);
   },
   unexpected: plainErrors.unexpected,

@@ -54,6 +54,7 @@ const readProvider: ReadProvider = (provider, serverUrl, options) =>
 /** Credentials of an OAuthClientProvider, got by the SDK's own flow as the SDK's own transport runs it. */
 class OAuth implements Credentials {
   readonly maxStepUps: number;
+  readonly asksForScope: boolean;
   readonly #provider: OAuthClientProvider;
   readonly #serverUrl: URL;
   readonly #skipIssuerMetadataValidation: boolean | undefined;
@@ -62,7 +63,8 @@ class OAuth implements Credentials {
 
   constructor(provider: OAuthClientProvider, serverUrl: URL, options: ConnectOptions) {
     const { onInsufficientScope, maxStepUpRetries = 1, skipIssuerMetadataValidation } = options;
-    this.maxStepUps = onInsufficientScope === "throw" ? 0 : Math.max(0, Math.floor(maxStepUpRetries) || 0);
+    this.asksForScope = onInsufficientScope !== "throw";
+    this.maxStepUps = this.asksForScope ? Math.max(0, Math.floor(maxStepUpRetries) || 0) : 0;
     this.#provider = provider;
     this.#serverUrl = serverUrl;
     this.#skipIssuerMetadataValidation = skipIssuerMetadataValidation;
