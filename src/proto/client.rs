@@ -34,7 +34,7 @@ use super::error::ConfigError;
 use super::event::{Event, GapKind, MessageRef, Settlement};
 use super::facts::SessionFacts;
 use super::http::{HttpRequest, IoFailure, ResponseHead};
-use super::jsonrpc::Id;
+use super::jsonrpc::{field, Id};
 use super::ledger::{members, notification, Call, Kind, Ledger};
 use super::machines::call::Request;
 use super::machines::dialect::Dialect;
@@ -105,9 +105,9 @@ pub enum Output {
 pub struct CallSpec {
     /// The JSON-RPC method.
     pub method: String,
-    /// JSON text of `params`, an object without `_meta`.
+    /// JSON text of `params`, an object.
     pub params: String,
-    /// JSON text of `params._meta`, an object.
+    /// JSON text of an object: more members of `params._meta`.
     pub meta: String,
     /// The tool, for `tools/call`.
     pub tool: Option<String>,
@@ -127,9 +127,10 @@ pub struct CallSpec {
     pub replay: Option<bool>,
     /// Clocks of this call alone.
     pub timeouts: TimeoutOptions,
-    /// The caller's own id, as JSON text: a string or a number. It goes out first.
+    /// The caller's own id, as JSON text: a string or a number. It goes out first; a re-issue goes under an id of ours of
+    /// the same type.
     pub id: Option<String>,
-    /// The progress token that stands in `meta`, as JSON text.
+    /// The progress token that stands in `_meta`, as JSON text.
     pub token: Option<String>,
     /// The caller has a timer of its own: `callMs` and `firstByteMs` hold only if set, `deadlineMs` is an hour.
     pub timed: bool,
@@ -231,7 +232,10 @@ impl Client {
         let progress = spec.progress.then(|| Id::String(self.request_id(call)));
         let content = members(&spec.method, &spec.params, &spec.meta, progress.as_ref());
         let dialect = match self.config.carry {
-            true => Dialect::of(&spec.method, &spec.params, &spec.meta),
+            true => {
+                let meta = field(&spec.params, &["_meta"]).unwrap_or(&spec.meta);
+                Dialect::of(&spec.method, &spec.params, meta)
+            }
             false => Dialect::Legacy,
         };
         self.hear_dialect(&dialect);

@@ -1,6 +1,6 @@
 //! The ledger: one entry per call that has not ended, one outcome per entry.
 
-use super::jsonrpc::{quote, Id};
+use super::jsonrpc::{field, quote, with_field, Id};
 pub(crate) use super::machines::call::{Call, Kind, Refusal};
 use super::sorted::SortedMap;
 use super::CallId;
@@ -15,29 +15,33 @@ pub(crate) fn notification(method: &str, params: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",{}}}", members(method, params, "", None))
 }
 
-/// The members `method` and `params`. `params` and `meta` are JSON texts of objects, or empty.
+/// The members `method` and `params`. `params` and `meta` are JSON texts of objects, or empty. A `_meta` that stands in
+/// `params` keeps its place, and its members come after ours: of two of one name the last counts.
 pub(crate) fn members(method: &str, params: &str, meta: &str, progress_token: Option<&Id>) -> String {
-    let inner =
-        |object: &str| object.trim().strip_prefix('{').and_then(|o| o.strip_suffix('}')).map(str::to_string);
-    let mut metas: Vec<String> = Vec::new();
-    if let Some(token) = progress_token {
-        metas.push(format!("\"progressToken\":{}", token.text()));
-    }
-    metas.extend(inner(meta).filter(|meta| !meta.trim().is_empty()));
-    let mut members: Vec<String> = Vec::new();
+    let inner = |object: &str| {
+        let inner = object.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
+        Some(inner.to_string())
+    };
+    let token = progress_token.map(|token| format!("\"progressToken\":{}", token.text()));
+    let mut metas: Vec<String> = token.into_iter().chain(inner(meta)).collect();
+    metas.retain(|members| !members.is_empty());
+    let mut params = inner(params).map(|params| format!("{{{params}}}"));
     if !metas.is_empty() {
-        members.push(format!("\"_meta\":{{{}}}", metas.join(",")));
+        let whole = params.unwrap_or_else(|| "{}".to_string());
+        params = Some(match field(&whole, &["_meta"]) {
+            Some(own) => {
+                metas.extend(inner(own).filter(|own| !own.is_empty()));
+                with_field(&whole, &["_meta"], &format!("{{{}}}", metas.join(",")))
+            }
+            None => {
+                let rest = inner(&whole).filter(|rest| !rest.is_empty()).map(|rest| format!(",{rest}"));
+                format!("{{\"_meta\":{{{}}}{}}}", metas.join(","), rest.unwrap_or_default())
+            }
+        });
     }
-    let given = inner(params);
-    let has_params = given.is_some() || !members.is_empty();
-    members.extend(given.filter(|params| !params.trim().is_empty()));
     let mut text = String::from("\"method\":");
     quote(method, &mut text);
-    if has_params {
-        text.push_str(",\"params\":{");
-        text.push_str(&members.join(","));
-        text.push('}');
-    }
+    text.extend(params.map(|params| format!(",\"params\":{params}")));
     text
 }
 
@@ -111,5 +115,39 @@ impl Ledger {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_to_meta_stands_in_the_place_that_it_has_and_its_own_members_count() {
+        let token = Id::Number("7".to_string());
+        let cases = [
+            ("", "", None, ""),
+            ("{}", "{}", None, "{}"),
+            (r#"{"b":1,"a":2}"#, "{}", None, r#"{"b":1,"a":2}"#),
+            (r#"{"b":1,"_meta":{"x":1},"a":2}"#, "{}", None, r#"{"b":1,"_meta":{"x":1},"a":2}"#),
+            (
+                r#"{"b":1,"_meta":{"x":1},"a":2}"#,
+                r#"{"k":0}"#,
+                Some(&token),
+                r#"{"b":1,"_meta":{"progressToken":7,"k":0,"x":1},"a":2}"#,
+            ),
+            (r#"{"b":1,"_meta":{}}"#, r#"{"k":0}"#, None, r#"{"b":1,"_meta":{"k":0}}"#),
+            (r#"{"b":1,"_meta":null}"#, r#"{"k":0}"#, None, r#"{"b":1,"_meta":{"k":0}}"#),
+            (r#"{"b":1}"#, r#"{"k":0}"#, None, r#"{"_meta":{"k":0},"b":1}"#),
+            ("{ }", r#"{"k":0}"#, None, r#"{"_meta":{"k":0}}"#),
+            ("", "", Some(&token), r#"{"_meta":{"progressToken":7}}"#),
+        ];
+        for (params, meta, token, expected) in cases {
+            let wanted = match expected {
+                "" => r#""method":"m""#.to_string(),
+                expected => format!(r#""method":"m","params":{expected}"#),
+            };
+            assert_eq!(members("m", params, meta, token), wanted, "{params} {meta}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { declarationsOf, fieldValue, ToolHeaders } from "../../target/npm/session/tool-headers.js";
-import { startedTransport, turn } from "./support/fake-core.mjs";
+import { startedTransport } from "./support/fake-core.mjs";
 
 const text = (header, more = {}) => ({ type: "string", "x-mcp-header": header, ...more });
 const schema = (properties, more = {}) => ({ type: "object", properties, ...more });
@@ -185,21 +185,25 @@ test("Mcp-Param headers are the Client's where it gives them, else landfall's, a
   await transport.close();
 });
 
-test("a subscription that was made again is the Client's first one, acknowledged once", async () => {
+test("a subscription is the Client's, also when it was made again, and acknowledged once", async () => {
   const { transport, core, messages } = await startedTransport();
   const params = { _meta: meta, notifications: {} };
-  void transport
-    .send({ jsonrpc: "2.0", id: "listen:1", method: "subscriptions/listen", params })
-    .catch(() => {});
+  const sent = transport.send({ jsonrpc: "2.0", id: "listen:1", method: "subscriptions/listen", params });
   const member = "io.modelcontextprotocol/subscriptionId";
   const tell = (method, id) => core.message(1, method, { _meta: { [member]: id, other: 1 } });
-  tell("notifications/subscriptions/acknowledged", "listen:1");
-  tell("notifications/tools/list_changed", "listen:1");
+  const first = JSON.parse(core.called("call")[0][2].id);
+  assert.equal(typeof first, "string");
+  assert.notEqual(first, "listen:1");
+  tell("notifications/subscriptions/acknowledged", first);
+  tell("notifications/tools/list_changed", first);
   core.tell([{ out: "event", call: 1, at: 1, type: "reissued", why: "network", wireId: "lf-2" }]);
   tell("notifications/subscriptions/acknowledged", "lf-2");
   tell("notifications/tools/list_changed", "lf-2");
   tell("notifications/tools/list_changed", "of another");
-  await turn();
+  core.answer(1, { jsonrpc: "2.0", id: "lf-2", result: { _meta: { [member]: "lf-2" } } });
+  await sent;
+  const result = messages.pop();
+  assert.deepEqual(result, { jsonrpc: "2.0", id: "listen:1", result: { _meta: { [member]: "listen:1" } } });
   assert.deepEqual(
     messages.map((message) => [message.method.split("/").at(-1), message.params._meta]),
     [

@@ -68,8 +68,8 @@ test("send of a request stays pending until the handler had the response, then r
   assert.equal(await state(sent), "pending");
   const [spec] = specs(core);
   assert.deepEqual(
-    { method: spec.method, id: spec.id, tool: spec.tool, timed: spec.timed, progress: spec.progress },
-    { method: "tools/call", id: "5", tool: "work", timed: true, progress: false },
+    { method: spec.method, tool: spec.tool, timed: spec.timed, progress: spec.progress },
+    { method: "tools/call", tool: "work", timed: true, progress: false },
   );
   assert.deepEqual(JSON.parse(spec.params), { name: "work", arguments: { n: 1 } });
   core.answer(1, { jsonrpc: "2.0", id: "fake-99", result: { content: [] } });
@@ -339,14 +339,19 @@ test("progress is asked for where callMs is in force and the Client did not ask,
   void transport.send(work(2, { _meta: { progressToken: 2, a: 1 } }), timed).catch(() => {});
   const [plain, own] = specs(core);
   assert.deepEqual([plain.progress, plain.token], [true, undefined]);
-  assert.deepEqual([own.progress, own.token, own.meta], [false, "2", '{"progressToken":2,"a":1}']);
+  const token = JSON.parse(own.token);
+  assert.deepEqual([own.progress, own.meta], [false, "{}"]);
+  assert.deepEqual(JSON.parse(own.params), { name: "work", _meta: { progressToken: token, a: 1 } });
   core.message(1, "notifications/progress", { progressToken: "landfall-1", progress: 1 }, "progress");
-  core.message(1, "notifications/progress", { progressToken: 2, progress: 3 }, "progress");
-  core.message(2, "notifications/progress", { progressToken: 2, progress: 4 }, "progress");
+  core.message(1, "notifications/progress", { progressToken: token, progress: 3 }, "progress");
+  core.message(2, "notifications/progress", { progressToken: token, progress: 4 }, "progress");
   await turn();
   assert.deepEqual(
-    messages.map(({ params }) => params.progress),
-    [3, 4],
+    messages.map(({ params }) => [params.progressToken, params.progress]),
+    [
+      [2, 3],
+      [2, 4],
+    ],
   );
   assert.equal(events.filter(({ type }) => type === "progress").length, 3, "onevent has them all");
 });

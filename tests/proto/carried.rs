@@ -151,12 +151,22 @@ fn a_reissue_goes_out_under_an_id_of_ours_and_either_answer_settles_the_call() {
         world.cut(post);
         let (_, again, request) = world.next_request();
         let id = id_of(&request);
-        assert!(id.starts_with('"'), "{id}");
+        assert!(id.parse::<u64>().is_ok_and(|id| id > 1 << 20 && id < 1 << 53), "a number, as the first: {id}");
         assert!(request.body.as_deref().is_some_and(|body| body.contains("\"progressToken\":5")));
         world.head(again, 200, SSE, None);
         world.body(again, &result(if late { "5" } else { &id }));
         assert!(world.answer(call).contains("true"));
     }
+}
+
+#[test]
+fn a_request_under_a_string_is_sent_again_under_a_string() {
+    let mut world = World::carried(options());
+    let (_, post) = streaming(&mut world, CallSpec { idempotent: true, ..spec("\"a\"") });
+    world.cut(post);
+    let (_, _, request) = world.next_request();
+    let id = id_of(&request);
+    assert!(id.starts_with('"') && id != "\"a\"", "{id}");
 }
 
 #[test]

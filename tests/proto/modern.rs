@@ -18,16 +18,21 @@ pub(crate) fn modern(method: &str) -> CallSpec {
 
 #[test]
 fn a_modern_message_has_the_headers_of_its_body_and_no_session() {
-    let mut world = World::carried(options());
-    world.call_with(modern("tools/call"));
-    let (_, request) = world.request();
-    for (name, value) in [
-        ("mcp-protocol-version", Some("2026-07-28")),
-        ("mcp-method", Some("tools/call")),
-        ("mcp-name", Some("t")),
-        ("mcp-session-id", None),
-    ] {
-        assert_eq!(header(&request, name), value, "{name}");
+    let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+    let within = format!(r#"{{"name":"t","_meta":{meta}}}"#);
+    let spec = CallSpec { params: within, meta: "{}".to_string(), ..modern("tools/call") };
+    for spec in [modern("tools/call"), spec] {
+        let mut world = World::carried(options());
+        world.call_with(spec);
+        let (_, request) = world.request();
+        for (name, value) in [
+            ("mcp-protocol-version", Some("2026-07-28")),
+            ("mcp-method", Some("tools/call")),
+            ("mcp-name", Some("t")),
+            ("mcp-session-id", None),
+        ] {
+            assert_eq!(header(&request, name), value, "{name}");
+        }
     }
 }
 

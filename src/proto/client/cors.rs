@@ -34,7 +34,7 @@ impl Client {
         if !is_call && !std::mem::replace(&mut entry.delivery.cors_suspected, true) {
             // No id goes out twice: it may not have been a preflight that failed.
             if entry.request.kind.wants_response() {
-                let id = self.next_wire_id();
+                let id = self.next_wire_id(call);
                 self.ledger.rename(call, id);
             }
             self.post(now, call);

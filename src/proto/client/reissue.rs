@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::ladder::Loss;
 use super::Client;
+use crate::proto::backoff::Rng;
 use crate::proto::error::Reason;
 use crate::proto::event::{Level, ReissueCause};
 use crate::proto::jsonrpc::Id;
@@ -139,9 +140,17 @@ impl Client {
         stream
     }
 
-    pub(super) fn next_wire_id(&mut self) -> Id {
-        let id = self.request_id(CallId(self.next_call));
+    /// The id that a message of this call is sent again under: of the type of the first, for a server may know no other.
+    pub(super) fn next_wire_id(&mut self, call: CallId) -> Id {
+        let number = self.next_call;
         self.next_call += 1;
-        Id::String(id)
+        match self.ledger.peek(call).map(Call::wire_id) {
+            // 48 bits of which no other client has the same, and room to count.
+            Some(Id::Number(_)) => {
+                let base = Rng::new(self.salt).next() >> 16;
+                Id::Number((base + u64::from(number)).to_string())
+            }
+            _ => Id::String(self.request_id(CallId(number))),
+        }
     }
 }

@@ -130,7 +130,7 @@ impl Client {
             };
         }
         if entry.delivery.reissue_why.is_some() && entry.request.kind == Kind::Request {
-            let id = self.next_wire_id();
+            let id = self.next_wire_id(call);
             self.ledger.rename(call, id);
         }
         let Some(entry) = self.ledger.get(call) else { return };

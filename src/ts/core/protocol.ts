@@ -96,9 +96,9 @@ export interface SessionFacts {
 /** One request to make. */
 export interface CallSpec {
   method: string;
-  /** JSON text of an object without `_meta`; empty where a Client's message has none. */
+  /** JSON text of an object; empty where a Client's message has none. */
   params: string;
-  /** JSON text of the caller's `_meta`. */
+  /** JSON text of an object: more members of `params._meta`. */
   meta: string;
   tool?: string;
   /** Ask for progress: the request id becomes the progress token. */
@@ -109,9 +109,9 @@ export interface CallSpec {
   onGap?: OnGap;
   /** The call starts by resuming a stream at this cursor. With method `resume` any response settles it, as it came. */
   resumptionToken?: string;
-  /** JSON text of the Client's own id, which goes out first; a re-issue goes under an id of landfall's. */
+  /** JSON text of the id that goes out first, of the Client's type; a re-issue goes under another of that type. */
   id?: string;
-  /** JSON text of the Client's own progress token, which stands in `meta`, too. */
+  /** JSON text of the progress token in place of the Client's, which stands in `_meta`, too. */
   token?: string;
   /** The Client has a timer of its own: clocks apply only where they are set, and the deadline is an hour. */
   timed?: boolean;

@@ -2,11 +2,13 @@
 
 import { ConfigError } from "../api/errors.js";
 import type { SendOptions } from "../api/options.js";
+import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import type { Prepared } from "../options/call-spec.js";
 import { readTimeouts, type Settings } from "../options/settings.js";
 import { type ToolHeaders, versionMember } from "../session/tool-headers.js";
+import { isName, type WireNames } from "./wire-names.js";
 
 /** A JSON-RPC message of a Client's, as far as it is looked at. */
 export interface ClientMessage {
@@ -22,30 +24,39 @@ export function isHandshake(method: string): boolean {
   return method === "initialize" || method === "server/discover" || method === "notifications/initialized";
 }
 
-/** A Client's request. Throws {@link ConfigError} for what JSON can't carry. */
+/** What a transport keeps, as far as a request needs it. */
+interface Kept {
+  settings: Settings;
+  tools: ToolHeaders;
+  names: WireNames;
+}
+
+/** A Client's request, under an id of ours. Throws {@link ConfigError} for what JSON can't carry. */
 export function preparedRequest(
   message: ClientMessage & { id: string | number; method: string },
   options: SendOptions,
-  settings: Settings,
-  tools: ToolHeaders,
-): Prepared & { token: unknown; isModern: boolean } {
+  { settings, tools, names }: Kept,
+): Prepared & { wireId: string | number; isModern: boolean } {
   const { id, method, params = {} } = message;
-  const { _meta: given, ...rest } = params;
-  const meta = (given ?? {}) as Record<string, unknown>;
-  const name = method === "tools/call" ? rest.name : undefined;
+  const asked: Record<string, unknown> = isObject(params._meta) ? params._meta : {};
+  const name = method === "tools/call" ? params.name : undefined;
   const tool = typeof name === "string" ? { tool: name } : {};
-  const { progressToken: token, [versionMember]: version } = meta;
+  const { progressToken, [versionMember]: version } = asked;
   const isModern = typeof version === "string";
+  const token = isName(progressToken) ? names.ofToken(progressToken) : progressToken;
+  // In its place: what a body is signed or compared by may hang on the order of its keys.
+  const sent = token === undefined ? params : { ...params, _meta: { ...asked, progressToken: token } };
   const isTimed = "resumptionToken" in options;
+  const wireId = names.of(id);
   return {
     id,
-    token,
+    wireId,
     isModern,
     spec: {
       method,
-      params: message.params === undefined ? "" : json("params", rest),
-      meta: json("params._meta", meta),
-      id: json("id", id),
+      params: message.params === undefined ? "" : json("params", sent),
+      meta: "{}",
+      id: json("id", wireId),
       handled: true,
       progress: token === undefined && wantsProgress(method, isTimed, settings),
       ...tool,
@@ -54,9 +65,9 @@ export function preparedRequest(
       ...stream(options),
       ...toolClock(tool.tool, settings),
     },
-    about: { method, ...tool, ...(rest.arguments === undefined ? {} : { arguments: rest.arguments }) },
+    about: { method, ...tool, ...(params.arguments === undefined ? {} : { arguments: params.arguments }) },
     signals: signalsOf(options),
-    headers: callHeaders(options, isModern && name !== undefined ? tools.of(rest) : {}),
+    headers: callHeaders(options, isModern && name !== undefined ? tools.of(params) : {}),
     onToken: options.onresumptiontoken,
   };
 }
@@ -80,7 +91,8 @@ export function paramsText(params: Record<string, unknown> | undefined): string 
 
 /** The Client's answer to a request of the server's. */
 export function answerText(message: ClientMessage): string {
-  return json("message", { jsonrpc: "2.0", ...message });
+  const { jsonrpc } = message as { jsonrpc?: unknown };
+  return json("message", jsonrpc === undefined ? { jsonrpc: "2.0", ...message } : message);
 }
 
 /** The signals by which the caller may end what he sent. */

@@ -62,7 +62,10 @@ export class PendingMessage extends Pending {}
 
 /** What a request was sent with. */
 export interface RequestSent {
+  /** The Client's own id. */
   id: string | number;
+  /** The id that it goes by first. */
+  wireId: string | number;
   /** The progress is landfall's own, and kept from the Client. */
   ownProgress: boolean;
   /** Looks at the response before the Client does; gives what he is to have, or throws what `send()` is to reject with. */
@@ -93,7 +96,7 @@ export class PendingRequest extends Pending {
     // The SDKs handle a notification in a microtask, and forget the handler of a call's progress with its response.
     queueMicrotask(() => {
       try {
-        // A re-issue went under an id of landfall's.
+        // It went under an id of landfall's.
         super.answered(event, response({ ...message, id }, httpStatus));
       } catch (error) {
         this.reject(error);
@@ -116,35 +119,53 @@ export class PendingRequest extends Pending {
   }
 }
 
+interface Named {
+  _meta?: Record<string, unknown> | null;
+}
+
 const subscriptionMember = "io.modelcontextprotocol/subscriptionId";
 
 /**
- * A subscription. Its messages name the request that it was made by: when that was sent again, under an id of landfall's,
- * the Client knows the first one still, and was told already that it is subscribed.
+ * A subscription. Its messages name the request that it was made by, under an id of landfall's: the Client knows it by its
+ * own. When it was made again the Client was told already that it is subscribed.
  */
 export class PendingSubscription extends PendingRequest {
   readonly #id: string | number;
-  readonly #wireIds = new Set<unknown>();
+  readonly #wireIds: Set<unknown>;
   #isAcknowledged = false;
 
   constructor(client: Client, request: RequestSent) {
-    super(client, request);
-    this.#id = request.id;
+    const { id, wireId, response } = request;
+    super(client, {
+      ...request,
+      response: (message, httpStatus) => this.#ended(response(message, httpStatus)),
+    });
+    this.#id = id;
+    this.#wireIds = new Set([wireId]);
   }
 
   override event(event: CallEvent, ack?: Ack, message?: object): void {
     if (event.type === "reissued") this.#wireIds.add(event.wireId);
-    const { method, params } = (message ?? {}) as { method?: string; params?: { _meta?: object } };
+    const { method, params } = (message ?? {}) as { method?: string; params?: Named };
     if (method === "notifications/subscriptions/acknowledged") {
       if (this.#isAcknowledged) return;
       this.#isAcknowledged = true;
     }
-    const meta = params?._meta as Record<string, unknown> | undefined;
-    const isLater = meta !== undefined && this.#wireIds.has(meta[subscriptionMember]);
-    const named = isLater
-      ? { ...message, params: { ...params, _meta: { ...meta, [subscriptionMember]: this.#id } } }
-      : message;
-    super.event(event, ack, named);
+    const named = this.#named(params);
+    super.event(event, ack, named === params ? message : { ...message, params: named });
+  }
+
+  #ended(response: object): object {
+    const { result } = response as { result?: Named };
+    const named = this.#named(result);
+    return named === result ? response : { ...response, result: named };
+  }
+
+  /** The same under the Client's own id, where it names this subscription by one of landfall's. */
+  #named(given: Named | undefined): Named | undefined {
+    const { _meta: meta } = given ?? {};
+    if (meta === undefined || !this.#wireIds.has(meta?.[subscriptionMember])) return given;
+    return { ...given, _meta: { ...meta, [subscriptionMember]: this.#id } };
   }
 }
 

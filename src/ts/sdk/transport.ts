@@ -39,6 +39,7 @@ import {
   PendingStream,
   PendingSubscription,
 } from "./pending.js";
+import { WireNames } from "./wire-names.js";
 
 /** A request of the Client's. */
 type ClientRequest = ClientMessage & { id: string | number; method: string };
@@ -70,8 +71,8 @@ export class ClientTransport {
   readonly #connections: Connections;
   readonly #tools = new ToolHeaders();
   readonly #client: Client;
+  readonly #names = new WireNames();
   readonly #calls = new Map<string | number, CallRecord>();
-  readonly #tokens = new Map<string | number, unknown>();
   #loading: Promise<void> | undefined;
   #isLoaded = false;
   #isStarted = false;
@@ -91,7 +92,7 @@ export class ClientTransport {
     if (protocolVersion) this.protocolVersion = protocolVersion;
     this.#client = {
       deliver: (message) => this.#deliver(message),
-      hasToken: (token) => [...this.#tokens.values()].includes(token),
+      hasToken: (token) => this.#names.hasToken(token),
       rejection: (event, failure) => this.#told(this.#rejection(event, failure)),
     };
     this.#owner = {
@@ -254,15 +255,16 @@ export class ClientTransport {
     options: SendOptions,
   ): Promise<void> {
     const { id, method } = message;
-    const prepared = preparedRequest(message, options, this.#settings, this.#tools);
-    const { spec, token } = prepared;
+    const kept = { settings: this.#settings, tools: this.#tools, names: this.#names };
+    const prepared = preparedRequest(message, options, kept);
+    const { spec, wireId } = prepared;
     this.#refuse(prepared.signals, id, method, spec.tool);
     const connection = this.#connection({ id, method, tool: spec.tool });
-    if (token !== undefined) this.#tokens.set(id, token);
     let record: CallRecord | undefined;
     const Pending = method === "subscriptions/listen" ? PendingSubscription : PendingRequest;
     const sent = new Pending(this.#client, {
       id,
+      wireId,
       ownProgress: spec.progress,
       response: (response, httpStatus) => this.#response(message, prepared.isModern, response, httpStatus),
       onStreamEnd: options.onRequestStreamEnd && (() => this.#guarded(options.onRequestStreamEnd)),
@@ -270,12 +272,7 @@ export class ClientTransport {
         this.#forget(id, record);
       },
     });
-    try {
-      record = connection.call(prepared, sent);
-    } catch (thrown) {
-      this.#tokens.delete(id);
-      throw thrown;
-    }
+    record = connection.call(prepared, sent);
     if (!record.isSettled) this.#calls.set(id, record);
     return sent.done;
   }
@@ -341,7 +338,6 @@ export class ClientTransport {
     // The Client may have used an id again.
     if (record !== undefined && this.#calls.get(id) !== record) return;
     this.#calls.delete(id);
-    this.#tokens.delete(id);
   }
 
   /** The connection to use. Throws what `send()` rejects with where there is none. */
@@ -409,7 +405,7 @@ export class ClientTransport {
   #deliver(message: object): boolean {
     if (this.#isLeft) return true;
     try {
-      const given: unknown = this.onmessage?.(message);
+      const given: unknown = this.onmessage?.(this.#names.named(message));
       // Nobody waits for what a handler promises.
       if (isThenable(given)) given.then(undefined, (thrown) => this.#report(thrown));
       return true;
