@@ -4,6 +4,8 @@
 //! stream it came on and its id. A host answers by an id alone, which it has from `JSON.parse`: so each is handed out
 //! under a *name*, an id that no other open one has and that JavaScript gives back as it was.
 
+use std::collections::VecDeque;
+
 use super::jsonrpc::Id;
 use super::CallId;
 
@@ -24,11 +26,16 @@ pub(crate) struct ServerRequest {
 #[derive(Debug, Default)]
 pub(crate) struct ServerRequests {
     open: Vec<ServerRequest>,
+    /// Names that the host was told lately, the newest last: an answer under one of them has its request here, or comes
+    /// too late for it.
+    told: VecDeque<Id>,
 }
 
 impl ServerRequests {
     /// More are not heard.
     const MOST: usize = 256;
+    /// Names that are kept.
+    const MOST_TOLD: usize = 1_024;
 
     /// One came: its name, or `None` where it is a repeat of an open one, or one too many. `fresh` makes an id that
     /// nobody has used.
@@ -45,8 +52,17 @@ impl ServerRequests {
         }
         let free = id.exact().filter(|name| self.open.iter().all(|other| other.name != *name));
         let name = free.unwrap_or_else(fresh);
+        if self.told.len() == Self::MOST_TOLD {
+            self.told.pop_front();
+        }
+        self.told.push_back(name.clone());
         self.open.push(ServerRequest { call, method, name: name.clone(), written: written.to_string(), id });
         Some(name)
+    }
+
+    /// Whether the host has this name from here.
+    pub(crate) fn knew(&self, name: &Id) -> bool {
+        self.told.contains(name)
     }
 
     /// The host answers one.

@@ -151,7 +151,10 @@ fn a_reissue_goes_out_under_an_id_of_ours_and_either_answer_settles_the_call() {
         world.cut(post);
         let (_, again, request) = world.next_request();
         let id = id_of(&request);
-        assert!(id.parse::<u64>().is_ok_and(|id| id > 1 << 20 && id < 1 << 53), "a number, as the first: {id}");
+        assert!(
+            id.parse::<u64>().is_ok_and(|id| id > 1 << 20 && id < 1 << 53),
+            "a number, as the first: {id}"
+        );
         assert!(request.body.as_deref().is_some_and(|body| body.contains("\"progressToken\":5")));
         world.head(again, 200, SSE, None);
         world.body(again, &result(if late { "5" } else { &id }));
@@ -457,4 +460,40 @@ fn a_scheduler_in_a_hurry_passes_no_floor() {
     world.drain();
     let (wait, ..) = world.next_request();
     assert!(wait >= 200.0, "{wait}");
+}
+
+#[test]
+fn the_id_of_the_event_that_holds_the_answer_is_told_also_where_an_earlier_one_is_in_hand() {
+    for reports_handling in [false, true] {
+        let mut world = World::carried(options());
+        let spec = CallSpec { wants_tokens: true, reports_handling, ..spec("5") };
+        let (call, post) = streaming(&mut world, spec);
+        world.body(post, &(note("e1", "a") + "id: e2\n" + &result("5")));
+        assert!(world.answer(call).contains("true"));
+        assert_eq!(world.tokens.last().map(String::as_str), Some("e2"));
+        assert_eq!(world.tokens.len(), if reports_handling { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn an_answer_to_a_question_that_came_elsewhere_is_posted_and_one_that_is_too_late_is_not() {
+    let mut world = World::carried(options());
+    let answer = |world: &mut World, id: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"roots":[]}}}}"#);
+        world.client.answer(world.now, &body);
+        world.drain();
+        body
+    };
+    let body = answer(&mut world, "77");
+    let (_, request) = world.request();
+    assert_eq!(request.body.as_deref(), Some(body.as_str()));
+    assert_eq!(header(&request, "mcp-session-id"), Some("s1"));
+    let (_, post) = streaming(&mut world, spec("5"));
+    world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":78,\"method\":\"roots/list\"}\n\n");
+    world.body(post, &result("5"));
+    answer(&mut world, "78");
+    assert!(world.requests.is_empty(), "its call has ended");
+    let mut world = World::connected(options());
+    answer(&mut world, "77");
+    assert!(world.requests.is_empty(), "only a Client's messages are carried");
 }

@@ -265,3 +265,44 @@ fn after_close_it_is_gone() {
     assert!(world.requests.is_empty());
     world.assert_nothing_is_left();
 }
+
+#[test]
+fn it_is_not_opened_again_once_max_retries_opens_in_a_row_brought_nothing() {
+    for most in [0, 2] {
+        let mut world =
+            World::connected(Options { listen: true, max_retries: Some(f64::from(most)), ..options() });
+        let (mut get, _) = world.request();
+        world.head(get, 200, SSE, None);
+        world.body(get, &note("n1", "something"));
+        for _ in 0..most {
+            world.end(get);
+            get = world.next_request().1;
+            world.head(get, 503, "", None);
+        }
+        if most == 0 {
+            world.end(get);
+        }
+        assert_eq!(world.names().last(), Some(&"listen_given_up"), "{most}");
+        world.pass(3_600_000);
+        assert!(world.requests.is_empty());
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn the_host_times_the_waits_before_it_is_opened_again_where_it_wants_to() {
+    let mut world = World::connected(Options { listen: true, scheduler: true, ..options() });
+    let (mut get, _) = world.request();
+    for attempt in 1..=3 {
+        world.head(get, 200, SSE, None);
+        world.end(get);
+        world.pass(3_600_000);
+        assert!(world.requests.is_empty(), "the host has the wait");
+        let (call, wait, told) = world.scheduled.pop().expect("it was told of the wait");
+        assert_eq!(told, attempt);
+        assert!(wait >= Duration::from_millis(300));
+        world.client.reconnect(world.now, call);
+        world.drain();
+        get = world.request().0;
+    }
+}

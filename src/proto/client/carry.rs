@@ -1,5 +1,7 @@
 //! The session of an SDK's Client: it does the handshake, we carry its messages and keep what another session would need.
 
+use std::time::Duration;
+
 use super::{Client, Output};
 use crate::proto::era::Era;
 use crate::proto::error::Reason;
@@ -139,14 +141,13 @@ impl Client {
         }
     }
 
-    /// Begins a wait. The host ends the one before a resume, where it wants to.
-    pub(super) fn arm_wait(&mut self, now: Instant, call: CallId, level: Level, wait: std::time::Duration) {
+    /// Begins a wait after so many barren attempts. The host ends the one before a resume, where it wants to.
+    pub(super) fn arm_wait(&mut self, now: Instant, call: CallId, level: Level, barren: u32, wait: Duration) {
         let wants = self.config.scheduler && level == Level::L1;
         match self.stream(call).filter(|_| wants) {
             Some(stream) => {
                 stream.scheduled = true;
-                let attempt = stream.barren + 1;
-                self.outputs.push_back(Output::Schedule(call, wait, attempt));
+                self.outputs.push_back(Output::Schedule(call, wait, barren + 1));
             }
             None => self.timers.set(Owner::Call(call), Clock::Wait, now + wait),
         }

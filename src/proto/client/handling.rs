@@ -93,6 +93,14 @@ impl Client {
         }
     }
 
+    /// The event that holds the answer: its id is the last that the host is told, for the call ends with it.
+    pub(super) fn tell_last_token(&mut self, call: CallId, id: Option<&str>) {
+        let wants = self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens);
+        if let Some(id) = id.filter(|id| wants && !id.is_empty()) {
+            self.outputs.push_back(Output::Token(call, id.to_string()));
+        }
+    }
+
     /// Events of a call that has settled: what failed of them can't come again.
     fn on_reported_late(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
         let Some((_, held)) = self.unreported.iter_mut().find(|(settled, _)| *settled == call) else {

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use super::Client;
-use crate::proto::event::{Event, ListenState};
+use crate::proto::event::{Event, Level, ListenState};
 use crate::proto::http::{header_value, Method, ResponseHead};
 use crate::proto::ledger::Kind;
 use crate::proto::machines::redirect::Hop;
 use crate::proto::stream::{Body, Events, Phase, Resend, Stream};
 use crate::proto::time::Instant;
-use crate::proto::timer::{Clock, Owner};
+use crate::proto::timer::Owner;
 use crate::proto::{CallId, ExchangeId};
 
 /// So long was no barren open.
@@ -118,14 +118,28 @@ impl Client {
     /// Waits before it is opened again: the server's `retry`, but more and more where that brings nothing.
     pub(super) fn listen_later(&mut self, now: Instant, call: CallId) {
         let floor = self.floor(now, call);
+        let most = self.config.max_retries;
         let Some(stream) = self.stream(call) else { return };
         let (barren, hint) = (stream.barren, stream.retry.unwrap_or_default());
         stream.phase = Phase::Waiting;
+        if let Some(most) = most.filter(|most| barren as usize >= *most) {
+            return self.give_listen_up(now, call, most);
+        }
         stream.barren = barren.saturating_add(1);
         let own = self.config.backoff.patient(barren, &mut self.rng);
         let wait = if hint.is_zero() || barren > 0 { own.max(hint) } else { hint };
         let wait = self.spaced(now, call, wait.max(floor));
-        self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
+        self.arm_wait(now, call, Level::L1, barren, wait);
+    }
+
+    /// The user wants no more attempts.
+    fn give_listen_up(&mut self, now: Instant, call: CallId, most: usize) {
+        self.drop_listen(call);
+        let text = "the stream for what belongs to no call is not opened again";
+        let message = format!(
+            "{text}: maximum reconnection attempts ({most}) exceeded (reconnectionOptions.maxRetries)"
+        );
+        self.event(now, None, Event::Warning { code: "listen_given_up", message });
     }
 
     fn drop_listen(&mut self, call: CallId) {

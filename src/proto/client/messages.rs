@@ -185,7 +185,13 @@ impl Client {
 
     pub(super) fn answer_request(&mut self, now: Instant, body: &str) {
         let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else { return };
-        let Some(request) = self.server_requests.answered(&id) else { return };
+        let Some(request) = self.server_requests.answered(&id) else {
+            // The question came to another transport of this Client's session, before a reload perhaps.
+            if self.config.carry && !self.server_requests.knew(&id) {
+                self.send_control(now, "response", body.to_string());
+            }
+            return;
+        };
         let call = request.call;
         self.send_answer(now, call, with_field(body, &["id"], &request.written));
         self.request_over(now, call);

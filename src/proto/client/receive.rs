@@ -262,7 +262,7 @@ impl Client {
         if matches!(payload, Payload::Other) && self.is_no_message(call, data) {
             return self.on_broken(now, call, id);
         }
-        let is_response = self.is_response(call, &payload);
+        let is_response = self.is_response(call, &payload, |_| true);
         let repeat = id.filter(|_| !is_response).and_then(|id| self.stream(call)?.is_repeat(id));
         if let Some(place) = repeat {
             return self.drop_repeat(now, call, place);
@@ -283,16 +283,19 @@ impl Client {
             _ => None,
         };
         let seam = self.events_of(call).is_some_and(|events| std::mem::take(&mut events.seam));
+        if is_response && self.is_response(call, &payload, |owner| owner == call) {
+            self.tell_last_token(call, id);
+        }
         let handing = Handing { key, seam, beside: false };
         self.deliver(now, call, payload, data, handing);
         self.arrive(now, call, id, key, data.len());
     }
 
     /// Whether it holds a response to a request of ours: that is never a repeat.
-    fn is_response(&self, call: CallId, payload: &Payload) -> bool {
+    fn is_response(&self, call: CallId, payload: &Payload, of: impl Fn(CallId) -> bool) -> bool {
         let answers = |message: &Message| match message {
-            Message::Result { id } => self.answered_by(call, id, false).is_some(),
-            Message::Error { id, .. } => self.answered_by(call, id, true).is_some(),
+            Message::Result { id } => self.answered_by(call, id, false).is_some_and(&of),
+            Message::Error { id, .. } => self.answered_by(call, id, true).is_some_and(&of),
             Message::Request { .. } | Message::Notification { .. } => false,
         };
         match payload {
@@ -368,7 +371,6 @@ impl Client {
             return;
         }
         entry.clocks.recovery.rearm(now);
-        entry.lineage.barren = 0;
         if let Some(stream) = entry.lineage.stream.as_mut() {
             stream.progressed();
             if let Some(lost_at) = stream.lost_at.take() {

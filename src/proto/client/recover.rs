@@ -61,6 +61,7 @@ impl Client {
         if let Some(hedge) = hedge {
             return self.promote(now, call, hedge);
         }
+        self.note_subscription(now, call, events);
         let said = self.stream(call).filter(|_| !known.resumable).and_then(|stream| stream.said.take());
         let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
         let text =
@@ -183,7 +184,8 @@ impl Client {
     pub(super) fn plan(&mut self, now: Instant, call: CallId, level: Level, wait: Duration) {
         // Whoever waited for the speaker has a wait of its own now.
         self.session.outage.unpark(call);
-        self.arm_wait(now, call, level, wait);
+        let barren = self.stream(call).map_or(0, |stream| stream.barren);
+        self.arm_wait(now, call, level, barren, wait);
         if let Some(entry) = self.ledger.get(call) {
             entry.lineage.planned = Some((level, wait));
         }
@@ -313,11 +315,11 @@ impl Client {
 
     /// A wait is over.
     pub(super) fn attempt(&mut self, now: Instant, call: CallId) {
-        if self.session.listen == Some(call) {
-            return self.open_listen(now, call);
-        }
         if let Some(stream) = self.stream(call) {
             stream.scheduled = false;
+        }
+        if self.session.listen == Some(call) {
+            return self.open_listen(now, call);
         }
         if !self.may_attempt(now, call) {
             return;

@@ -12,7 +12,7 @@ use crate::proto::jsonrpc::Id;
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::recovery::{may_reissue, Happened};
 use crate::proto::replay::{is_read, ReplayOption};
-use crate::proto::stream::Stream;
+use crate::proto::stream::{Events, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -79,6 +79,15 @@ impl Client {
         self.announce(now, call, Level::Reissue, attempt, wait);
     }
 
+    /// The body of a subscription is over. One that brought more than its ack, or was held for as long as a silence may
+    /// last, was no barren one: servers and proxies end long ones.
+    pub(super) fn note_subscription(&mut self, now: Instant, call: CallId, events: &Events) {
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.is_endless()) else { return };
+        if events.fresh > 1 || now.since(events.since) >= entry.request.timeouts.idle {
+            entry.lineage.barren = 0;
+        }
+    }
+
     /// A subscription that was open is made again, quietly, and ever more rarely where that brings nothing.
     pub(super) fn subscribe_again(
         &mut self,
@@ -89,6 +98,12 @@ impl Client {
         floor: Option<Duration>,
     ) {
         let barren = self.ledger.peek(call).map_or(0, |entry| entry.lineage.barren);
+        if let Some(most) = self.config.max_retries.filter(|most| barren as usize >= *most) {
+            let text = format!(
+                "the subscription ended, and {most} more in a row brought nothing (reconnectionOptions.maxRetries)"
+            );
+            return self.fail(now, call, cause, &text);
+        }
         self.detach(now, call, cause, why);
         if let Some(entry) = self.ledger.get(call) {
             entry.lineage.barren = barren.saturating_add(1);

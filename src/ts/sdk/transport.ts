@@ -432,8 +432,8 @@ export class ClientTransport {
     if (this.#isOver) return;
     const { log, handlerMs } = this.#settings;
     emit({ log, handlerMs, onEvent: this.onevent }, event);
-    // The `send()` of an answer does not wait for what becomes of it.
-    if (event.type === "warning" && event.code === "answer_refused") this.#report(new Error(event.message));
+    // What no `send()` waits for.
+    if (event.type === "warning" && ofNoMessage.has(event.code)) this.#report(new Error(event.message));
   }
 
   /** Calls something of the user's or the Client's. */
@@ -458,6 +458,9 @@ export class ClientTransport {
     this.#isOver = true;
   }
 }
+
+// An answer of the Client's that the server did not take, and the stream for what belongs to no call.
+const ofNoMessage = new Set(["answer_refused", "listen_given_up"]);
 
 /** An answer as text; without what the server added to its error, where the engine can't write that. */
 function textOfAnswer({ jsonrpc, id, error }: { jsonrpc?: unknown; id?: unknown; error?: unknown }): string {

@@ -252,13 +252,16 @@ impl Judge<'_> {
         self.expect(known, || format!("a token that no event had: {call:?}"));
     }
 
-    /// The last token of a call is where it was.
+    /// The last token of a call is where it was, or the event that held its answer.
     pub(super) fn check_token(&mut self, watch: usize, server: &Server<'_>) {
         let wants = self.plan(watch).is_some_and(|plan| plan.tokens);
         let seen = &self.watches[watch];
         let (Place::Cursor(place), true) = (seen.trail.told(server), wants && !seen.parted) else { return };
         let (token, call) = (seen.token.clone(), seen.plan);
-        self.expect(token.as_ref() == Some(&place), || {
+        let answers = server.works.iter().filter(|work| seen.answered && Some(work.call) == call);
+        let ended =
+            answers.filter_map(|work| work.events.last()?.id.as_ref()).any(|id| token.as_ref() == Some(id));
+        self.expect(ended || token.as_ref() == Some(&place), || {
             format!("call {call:?} is at {place:?}, and the last token was {token:?}")
         });
     }
