@@ -70,7 +70,7 @@ distclean: clean ## and what was installed into this folder
 .build: $(package)/package.json
 
 $(package)/package.json: $(package)/core/core.js $(wildcard src/ts/* src/ts/*/*.ts) $(papers) pkg.json Cargo.toml tsconfig.json \
-    www/build/stage.mjs | .setup-npm
+    www/build/stage.mjs www/build/notice.mjs Cargo.lock | .setup-npm
 	@$(env) node www/build/stage.mjs $(package)
 
 $(package)/core/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-npm

@@ -20,7 +20,7 @@ describe("the packed package", () => {
     const entries = Object.values(manifest.exports).flatMap((entry) =>
       typeof entry === "string" ? [entry] : Object.values(entry),
     );
-    const papers = ["package.json", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
+    const papers = ["package.json", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "NOTICE"];
     // A module and its declarations go together, also where only the one is imported.
     const plain = plainPaths(manifest).map(([name]) => name);
     assert.deepEqual(

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { notice } from "./notice.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const PAPERS = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
@@ -82,6 +83,7 @@ function stage(out) {
   }
   for (const name of DECLARATIONS) copyFileSync(join(root, "src/ts", name), join(out, name));
   for (const name of PAPERS) copyFileSync(join(root, name), join(out, name));
+  writeFileSync(join(out, "NOTICE"), notice(root));
 
   const pkg = JSON.parse(readFileSync(join(root, "pkg.json"), "utf8"));
   for (const [name, text] of plainPaths(pkg)) writeFileSync(join(out, name), text);
