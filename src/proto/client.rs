@@ -40,6 +40,7 @@ use super::machines::call::Request;
 use super::machines::dialect::Dialect;
 use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
+use super::server_text::Secrets;
 use super::session::{Session, State};
 use super::stats::Metrics;
 use super::time::Instant;
@@ -91,6 +92,8 @@ pub enum Output {
     /// What is known of the session changed: the host keeps it, for a client that goes on with the session. It comes before
     /// whatever else the same input brought.
     Persist(Box<SessionFacts>),
+    /// Nobody waits for the answer to the request of this id: what it was asked in is over.
+    RequestOver(Id),
     /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
     /// `initialize`.
     Ready(MessageRef),
@@ -183,6 +186,7 @@ pub struct Client {
     dispatch: Dispatch,
     timers: Timers,
     server_requests: ServerRequests,
+    secrets: Secrets,
     outputs: VecDeque<Output>,
     /// A JSON array of the messages that outputs point to; empty, or complete.
     messages: String,
@@ -201,6 +205,7 @@ impl Client {
         let mut rng = Rng::new(seed);
         let dispatch = Dispatch::new(config.max_concurrent, config.max_queued, config.until_headers);
         Self {
+            server_requests: ServerRequests::new(config.max_questions),
             config,
             dispatch,
             prefix: rng.word(8),
@@ -210,7 +215,7 @@ impl Client {
             credentials: Credentials::default(),
             ledger: Ledger::default(),
             timers: Timers::default(),
-            server_requests: ServerRequests::default(),
+            secrets: Secrets::default(),
             outputs: VecDeque::new(),
             messages: String::new(),
             message_count: 0,
@@ -425,6 +430,29 @@ impl Client {
         }
     }
 
+    /// Warns of what a server can do without end: the first is told, the others are counted until the call ends.
+    fn warn(&mut self, now: Instant, call: CallId, code: &'static str, message: String) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        match entry.delivery.warned.iter_mut().find(|(warned, _)| *warned == code) {
+            Some((_, more)) => *more += 1,
+            None => {
+                entry.delivery.warned.push((code, 0));
+                self.call_event(now, call, Event::Warning { code, message });
+            }
+        }
+    }
+
+    /// A call ends: how often it would have been warned of the same.
+    fn tell_warned(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        for (code, more) in std::mem::take(&mut entry.delivery.warned) {
+            if more > 0 {
+                let message = format!("{more} more of the same in this call");
+                self.call_event(now, call, Event::Warning { code, message });
+            }
+        }
+    }
+
     /// Puts a message into the buffer. The text is one complete JSON value: the scanner proved it.
     fn keep(&mut self, text: &str) -> MessageRef {
         let closed = self.messages.pop();
@@ -436,6 +464,25 @@ impl Client {
         let index = self.message_count;
         self.message_count += 1;
         MessageRef { start, end, index }
+    }
+
+    /// The host sends this value to the server, and it is taken out of what the server says.
+    pub fn learn_secret(&mut self, secret: &str) {
+        self.secrets.learn(secret);
+    }
+
+    /// Server text fit for a message or an event.
+    fn fit(&self, text: &str) -> String {
+        self.secrets.fit(text, self.shown_session())
+    }
+
+    /// The whole of it, without what is secret.
+    fn redacted(&self, text: &str) -> String {
+        self.secrets.redact(text, self.shown_session())
+    }
+
+    fn shown_session(&self) -> Option<(&str, String)> {
+        self.session.facts.session_id.as_deref().map(|id| (id, self.shown(id)))
     }
 
     /// A secret as events and diagnostics show it: a salted digest, unless the user asked for the full text.

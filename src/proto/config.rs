@@ -216,6 +216,8 @@ pub struct Options {
     pub max_body_bytes: Option<f64>,
     /// `limits.maxIdBytes`.
     pub max_id_bytes: Option<f64>,
+    /// `limits.maxQuestions`.
+    pub max_questions: Option<f64>,
     /// `redirectPolicy`.
     pub redirects: RedirectPolicy,
     /// `terminateSessionOnClose: false`.
@@ -253,6 +255,7 @@ pub struct Config {
     pub(crate) max_event_bytes: usize,
     pub(crate) max_body_bytes: usize,
     pub(crate) max_id_bytes: usize,
+    pub(crate) max_questions: usize,
     pub(crate) redirects: RedirectPolicy,
     pub(crate) terminate: bool,
     pub(crate) full_diagnostics: bool,
@@ -307,6 +310,7 @@ impl Config {
             max_event_bytes: count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?,
             max_body_bytes: count("limits.maxBodyBytes", options.max_body_bytes, 1.0, 16 << 20)?,
             max_id_bytes: count("limits.maxIdBytes", options.max_id_bytes, 1.0, 1_024)?,
+            max_questions: count("limits.maxQuestions", options.max_questions, 1.0, 16)?,
             redirects: options.redirects,
             terminate: !options.keep_session,
             full_diagnostics: options.full_diagnostics,

@@ -112,9 +112,3 @@ pub struct ConfigError {
     /// What is wrong, with the values.
     pub message: String,
 }
-
-/// Server text fit for a message of ours: control characters removed, 200 characters at most.
-pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 200;
-    text.chars().filter(|c| !c.is_control()).take(MOST).collect()
-}

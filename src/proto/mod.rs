@@ -54,6 +54,7 @@ mod ledger;
 mod machines;
 mod replay;
 mod server_requests;
+mod server_text;
 mod session;
 mod sorted;
 pub mod sse;

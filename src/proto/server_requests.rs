@@ -22,33 +22,51 @@ pub(crate) struct ServerRequest {
     id: Id,
 }
 
+/// What becomes of one that came.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// The host is asked under this name.
+    As(Id),
+    /// It is open already.
+    Before,
+    /// Its call has as many open as it may.
+    TooMany,
+}
+
 /// All that are open.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ServerRequests {
     open: Vec<ServerRequest>,
+    /// `limits.maxQuestions`.
+    most: usize,
     /// Names that the host was told lately, the newest last: an answer under one of them has its request here, or comes
     /// too late for it.
     told: VecDeque<Id>,
 }
 
 impl ServerRequests {
-    /// More are not heard.
-    const MOST: usize = 256;
     /// Names that are kept.
     const MOST_TOLD: usize = 1_024;
 
-    /// One came: its name, or `None` where it is a repeat of an open one, or one too many. `fresh` makes an id that
-    /// nobody has used.
+    /// None is open; of each call so many may be.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { open: Vec::new(), most, told: VecDeque::new() }
+    }
+
+    /// One came. `fresh` makes an id that nobody has used.
     pub(crate) fn open(
         &mut self,
         call: CallId,
         method: String,
         written: &str,
         fresh: impl FnOnce() -> Id,
-    ) -> Option<Id> {
-        let id = Id::read(written)?.plain();
-        if self.open.len() >= Self::MOST || self.place(call, &id).is_some() {
-            return None;
+    ) -> Opened {
+        let Some(id) = Id::read(written).map(|id| id.plain()) else { return Opened::Before };
+        if self.place(call, &id).is_some() {
+            return Opened::Before;
+        }
+        if self.open.iter().filter(|request| request.call == call).count() >= self.most {
+            return Opened::TooMany;
         }
         let free = id.exact().filter(|name| self.open.iter().all(|other| other.name != *name));
         let name = free.unwrap_or_else(fresh);
@@ -57,7 +75,7 @@ impl ServerRequests {
         }
         self.told.push_back(name.clone());
         self.open.push(ServerRequest { call, method, name: name.clone(), written: written.to_string(), id });
-        Some(name)
+        Opened::As(name)
     }
 
     /// Whether the host has this name from here.
@@ -82,9 +100,15 @@ impl ServerRequests {
         Some(self.open.remove(place))
     }
 
-    /// The call is over, or its stream is: nobody waits for these answers.
-    pub(crate) fn end_call(&mut self, call: CallId) {
-        self.open.retain(|request| request.call != call);
+    /// The call is over, or its stream is: nobody waits for the answers to these.
+    pub(crate) fn end_call(&mut self, call: CallId) -> Vec<Id> {
+        let mut names = Vec::new();
+        self.open.retain(|request| {
+            let ends = request.call == call;
+            names.extend(ends.then(|| request.name.clone()));
+            !ends
+        });
+        names
     }
 
     /// The session is over.
@@ -109,7 +133,10 @@ mod tests {
     }
 
     fn named(requests: &mut ServerRequests, call: CallId, written: &str) -> Option<String> {
-        requests.open(call, "m".to_string(), written, fresh).map(|name| name.text())
+        match requests.open(call, "m".to_string(), written, fresh) {
+            Opened::As(name) => Some(name.text()),
+            Opened::Before | Opened::TooMany => None,
+        }
     }
 
     #[test]
@@ -127,7 +154,7 @@ mod tests {
             ("1E400", "\"ours\""),
         ];
         for (written, name) in cases {
-            let mut requests = ServerRequests::default();
+            let mut requests = ServerRequests::new(16);
             assert_eq!(named(&mut requests, ONE, written).as_deref(), Some(name), "{written}");
             let name = Id::read(name).expect("an id");
             assert_eq!(requests.answered(&name).expect("it is open").written, written);
@@ -137,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_second_one_under_an_open_id_has_a_name_of_ours_and_a_repeat_has_none() {
-        let mut requests = ServerRequests::default();
+        let mut requests = ServerRequests::new(16);
         assert_eq!(named(&mut requests, ONE, "0").as_deref(), Some("0"));
         assert_eq!(named(&mut requests, ONE, "0"), None, "a repeat on its own stream");
         assert_eq!(named(&mut requests, ONE, "0.0"), None, "and in another writing");
@@ -151,12 +178,12 @@ mod tests {
     fn a_cancel_means_its_own_streams_and_on_another_stream_only_one_that_is_alone() {
         let zero = Id::Number("0".to_string());
         for (on, ended) in [(ONE, Some(ONE)), (TWO, Some(TWO)), (CallId(3), None)] {
-            let mut requests = ServerRequests::default();
+            let mut requests = ServerRequests::new(16);
             named(&mut requests, ONE, "0");
             named(&mut requests, TWO, "0");
             assert_eq!(requests.cancelled(on, &zero).map(|request| request.call), ended);
         }
-        let mut requests = ServerRequests::default();
+        let mut requests = ServerRequests::new(16);
         named(&mut requests, ONE, "0");
         assert_eq!(requests.cancelled(TWO, &Id::String("0".to_string())), None);
         assert_eq!(requests.cancelled(TWO, &zero).map(|request| request.call), Some(ONE));
@@ -164,21 +191,27 @@ mod tests {
 
     #[test]
     fn a_call_takes_its_own_with_it() {
-        let mut requests = ServerRequests::default();
+        let mut requests = ServerRequests::new(16);
         named(&mut requests, ONE, "1");
         named(&mut requests, TWO, "2");
-        requests.end_call(ONE);
+        named(&mut requests, TWO, "2");
+        assert_eq!(requests.end_call(ONE), [Id::Number("1".to_string())]);
+        assert_eq!(requests.end_call(ONE), []);
         assert_eq!(requests.answered(&Id::Number("1".to_string())), None);
         requests.end_all();
         assert_eq!(requests.answered(&Id::Number("2".to_string())), None);
     }
 
     #[test]
-    fn a_flood_is_not_heard_beyond_the_most() {
-        let mut requests = ServerRequests::default();
-        for n in 0..ServerRequests::MOST {
-            assert!(named(&mut requests, ONE, &n.to_string()).is_some());
-        }
-        assert_eq!(named(&mut requests, ONE, "\"one more\""), None);
+    fn each_call_may_have_so_many_open_and_none_takes_anothers() {
+        let mut requests = ServerRequests::new(2);
+        let mut open = |call, id: &str| requests.open(call, "m".to_string(), id, fresh);
+        assert!(matches!(open(ONE, "1"), Opened::As(_)));
+        assert!(matches!(open(ONE, "2"), Opened::As(_)));
+        assert_eq!(open(ONE, "3"), Opened::TooMany);
+        assert_eq!(open(ONE, "2"), Opened::Before, "a repeat is none too many");
+        assert!(matches!(open(TWO, "3"), Opened::As(_)));
+        requests.answered(&Id::Number("1".to_string()));
+        assert!(matches!(requests.open(ONE, "m".to_string(), "4", fresh), Opened::As(_)));
     }
 }

@@ -173,6 +173,14 @@ pub fn set_version(handle: u32, now: f64, version: &str) -> u32 {
     enter(handle, now, |client, _| client.set_version(version))
 }
 
+/// A value that goes to the server, and is not to be shown.
+#[wasm_bindgen]
+pub fn learn_secret(handle: u32, secret: &str) {
+    if let Some(transport) = transport(handle) {
+        transport.change(0.0, |client, _| client.learn_secret(secret));
+    }
+}
+
 /// Ends the session.
 #[wasm_bindgen]
 pub fn close(handle: u32, now: f64) -> u32 {

@@ -76,6 +76,7 @@ impl Object<'_> {
             max_event_bytes: self.number("maxEventBytes"),
             max_body_bytes: self.number("maxBodyBytes"),
             max_id_bytes: self.number("maxIdBytes"),
+            max_questions: self.number("maxQuestions"),
             redirects: RedirectPolicy::parse(self.text("redirects").as_deref().unwrap_or("same-origin"))?,
             keep_session: !self.flag("terminate"),
             full_diagnostics: self.flag("full"),

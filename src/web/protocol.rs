@@ -82,6 +82,9 @@ enum Out {
         id: Id,
     },
     Persist(Box<SessionFacts>),
+    RequestOver {
+        id: Id,
+    },
     Ready {
         message: MessageRef,
     },
@@ -185,6 +188,7 @@ impl Outbox {
             }
             Output::RequestCancelled(id) => Out::RequestCancelled { id },
             Output::Persist(facts) => Out::Persist(facts),
+            Output::RequestOver(id) => Out::RequestOver { id },
             Output::Ready(message) => Out::Ready { message },
             Output::Token(call, token) => Out::Token { call: call.0, token },
             Output::Authorize(call, why) => Out::Authorize { call: call.0, why },

@@ -90,13 +90,13 @@ test("the fetch that a provider is given sends what belongs to every request", a
   const requestInit = { credentials: "include", headers: { a: "1", b: "1" } };
   const authProvider = {
     token: () => undefined,
-    onUnauthorized: ({ fetchFn }) => fetchFn("https://auth.test/token", { headers: { b: "2" } }),
+    onUnauthorized: ({ fetchFn }) => fetchFn("https://server.test/token", { headers: { b: "2" } }),
   };
   const { core } = await startedTransport({ fetch, requestInit, authProvider });
   core.tell([{ out: "authorize", call: 1, why: "unauthorized" }]);
   await turn();
   const [[url, headers, credentials, signal]] = requests;
-  assert.deepEqual([url, headers, credentials], ["https://auth.test/token", { a: "1", b: "2" }, "include"]);
+  assert.deepEqual([url, headers, credentials], ["https://server.test/token", { a: "1", b: "2" }, "include"]);
   assert.ok(signal instanceof AbortSignal);
   assert.deepEqual(
     core.called("authorized").map(([, , ok]) => ok),

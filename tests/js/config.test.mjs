@@ -22,6 +22,7 @@ test("options reach the core under the names it knows", () => {
     retry: { baseMs: 9, maxMs: 10, maxReissues: 16 },
     limits: {
       ...{ maxConcurrent: 11, maxQueued: 12, maxEventBytes: 13, maxBodyBytes: 14, maxIdBytes: 15 },
+      maxQuestions: 19,
       maxPending: { events: 17, bytes: 18 },
     },
     replay: "caller",
@@ -58,6 +59,7 @@ test("options reach the core under the names it knows", () => {
     maxEventBytes: 13,
     maxBodyBytes: 14,
     maxIdBytes: 15,
+    maxQuestions: 19,
     maxReissues: 16,
     maxPendingEvents: 17,
     maxPendingBytes: 18,

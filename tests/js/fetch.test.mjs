@@ -20,6 +20,7 @@ function exchanges(options = {}) {
   const settings = readSettings(address, { fetch, ...options });
   const sink = {
     sent: () => {},
+    learned: () => {},
     push: (exchange, bytes) => said.push([exchange, new TextDecoder().decode(bytes)]),
     end: (exchange) => said.push([exchange, "END"]),
     fail: (exchange, message, code) => said.push([exchange, "FAIL", message, code]),

@@ -27,7 +27,7 @@ test("a handler that gives nothing answers with an empty result", async () => {
   assert.deepEqual(answers(core), [{ jsonrpc: "2.0", id: 4, result: {} }]);
 });
 
-test("a handler that throws, rejects or gives what is no JSON answers with -32603", async () => {
+test("a handler that throws, rejects or gives what is no JSON answers with -32603, and not with its words", async () => {
   let answer;
   const { core } = await fakeSession({ onRequest: () => answer() });
   const cases = [
@@ -45,15 +45,7 @@ test("a handler that throws, rejects or gives what is no JSON answers with -3260
     await turn();
   }
   const errors = answers(core).map(({ id, error }) => [id, error.code, error.message]);
-  assert.deepEqual(errors.slice(0, 2), [
-    [4, -32603, "thrown"],
-    [4, -32603, "rejected"],
-  ]);
-  assert.equal(errors.length, cases.length);
-  for (const [id, code, message] of errors.slice(2)) {
-    assert.deepEqual([id, code], [4, -32603]);
-    assert.match(message, /can't be written as JSON/);
-  }
+  assert.deepEqual(errors, Array(cases.length).fill([4, -32603, "handler failed"]));
 });
 
 test("without a handler the server is told that there is no such method", async () => {

@@ -32,13 +32,13 @@ function streamingServer() {
 
 /** Both ways to use landfall: `ask(request)` answers what the server asks, `call()` makes a call. */
 const users = {
-  async connect(server, ask) {
+  async connect(server, ask, options) {
     const onRequest = ({ method, params, signal }) => ask({ method, params, signal });
-    const session = await connect(address, { fetch: server.fetch, onRequest, listen: false });
+    const session = await connect(address, { fetch: server.fetch, onRequest, listen: false, ...options });
     return { call: () => session.callTool("work").result, close: () => session.close() };
   },
-  async LandfallTransport(server, ask) {
-    const transport = new LandfallTransport(address, { fetch: server.fetch, listen: false });
+  async LandfallTransport(server, ask, options) {
+    const transport = new LandfallTransport(address, { fetch: server.fetch, listen: false, ...options });
     const running = new Map();
     const waiting = new Map();
     transport.onmessage = async (message) => {
@@ -127,10 +127,14 @@ for (const [name, begin] of Object.entries(users)) {
   test(`${name}: one event of 256 requests takes linear time`, async () => {
     const server = streamingServer();
     let asked = 0;
-    const user = await begin(server, () => {
-      asked += 1;
-      return {};
-    });
+    const user = await begin(
+      server,
+      () => {
+        asked += 1;
+        return {};
+      },
+      { limits: { maxQuestions: 256 } },
+    );
     const called = user.call();
     await until(() => server.streams.length === 1);
     const [stream] = server.streams;

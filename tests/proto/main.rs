@@ -30,4 +30,5 @@ mod sse;
 mod stats;
 mod storms;
 mod trial;
+mod trust;
 mod world;

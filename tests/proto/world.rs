@@ -105,12 +105,17 @@ impl World {
 
     /// A client whose handshake is done, in session `s1`.
     pub(crate) fn connected(options: Options) -> Self {
+        Self::connected_in(options, "s1")
+    }
+
+    /// The same in another session.
+    pub(crate) fn connected_in(options: Options, session: &str) -> Self {
         let mut world = Self::new(options);
         world.client.connect(world.now);
         world.drain();
         let (post, request) = world.request();
         let id = id_of(&request);
-        world.head(post, 200, JSON, Some("s1"));
+        world.head(post, 200, JSON, Some(session));
         world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{GREETING}"#));
         world.end(post);
         let (post, _) = world.request();
@@ -196,7 +201,7 @@ impl World {
                     assert!(self.ended.insert(call, ended).is_none(), "a call settles once: {call:?}");
                 }
                 Output::Request(_, _, message) => self.questions.push(self.client.text(message).to_string()),
-                Output::RequestCancelled(id) => self.cancelled.push(id.text()),
+                Output::RequestCancelled(id) | Output::RequestOver(id) => self.cancelled.push(id.text()),
                 Output::Persist(facts) => self.facts.push(*facts),
                 Output::Ready(_) => {
                     let facts = self.facts.last().cloned().unwrap_or_default();
@@ -212,7 +217,7 @@ impl World {
         }
     }
 
-    fn input(&mut self, input: Input<'_>) {
+    pub(crate) fn input(&mut self, input: Input<'_>) {
         self.client.handle_input(self.now, input);
         self.drain();
     }

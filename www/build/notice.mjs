@@ -49,7 +49,7 @@ function textsOf({ manifest_path: manifest }) {
 
 /** NOTICE of the module as the lock file builds it. */
 export function notice(root) {
-  const more = ["--locked", "--offline", "--filter-platform", WASM];
+  const more = ["--locked", "--filter-platform", WASM];
   const text = execFileSync("cargo", ["metadata", "--format-version", "1", ...more], {
     cwd: root,
     encoding: "utf8",

@@ -2,7 +2,7 @@
 
 use super::{Client, Output, CONNECT};
 use crate::proto::era::Era;
-use crate::proto::error::{excerpt, Reason};
+use crate::proto::error::Reason;
 use crate::proto::event::{Event, Failure, SessionState, Settlement};
 use crate::proto::facts::{Identity, Offer};
 use crate::proto::jsonrpc::{field, quote, string};
@@ -78,14 +78,14 @@ impl Client {
     pub(super) fn read_offer(&self, text: String, identity: Identity) -> Result<Offer, (Reason, String)> {
         let version = field(&text, &["result", "protocolVersion"]).and_then(string);
         let Some(version) = version.map(String::from).filter(|_| field(&text, &["error"]).is_none()) else {
-            return Err(refusal_of(&text));
+            return Err(self.refusal_of(&text));
         };
         let speaks = match &self.session.agreed {
             Some(agreed) => *agreed == version,
             None => self.config.versions.contains(&version),
         };
         if !speaks {
-            let said = format!("the server speaks protocol version {}, and we do not", excerpt(&version));
+            let said = format!("the server speaks protocol version {}, and we do not", self.fit(&version));
             return Err((Reason::UnsupportedVersion, said));
         }
         Ok(Offer { identity: Identity { version: Some(version), ..identity }, greeting: text })
@@ -218,17 +218,20 @@ impl Client {
             _ => {}
         }
     }
-}
 
-/// Why the server refused `initialize`, from its error: a list of versions means that ours is none of them.
-fn refusal_of(text: &str) -> (Reason, String) {
-    let said = field(text, &["error", "message"]).and_then(string).unwrap_or_default();
-    if field(text, &["error"]).is_none() {
-        return (Reason::MalformedResponse, "the answer to initialize has no protocolVersion".to_string());
+    /// Why the server refused `initialize`, from its error: a list of versions means that ours is none of them.
+    fn refusal_of(&self, text: &str) -> (Reason, String) {
+        let said = field(text, &["error", "message"]).and_then(string).unwrap_or_default();
+        if field(text, &["error"]).is_none() {
+            return (
+                Reason::MalformedResponse,
+                "the answer to initialize has no protocolVersion".to_string(),
+            );
+        }
+        let reason = match field(text, &["error", "data", "supported"]) {
+            Some(_) => Reason::UnsupportedVersion,
+            None => Reason::ProtocolError,
+        };
+        (reason, format!("the server refused initialize: {}", self.fit(&said)))
     }
-    let reason = match field(text, &["error", "data", "supported"]) {
-        Some(_) => Reason::UnsupportedVersion,
-        None => Reason::ProtocolError,
-    };
-    (reason, format!("the server refused initialize: {}", excerpt(&said)))
 }

@@ -146,7 +146,7 @@ impl Client {
         self.session.listen = None;
         self.ledger.close(call);
         self.timers.release(Owner::Call(call));
-        self.server_requests.end_call(call);
+        self.end_questions(call);
     }
 
     /// It ended for good: with its session, or for what it brought.

@@ -1,10 +1,10 @@
 //! JSON-RPC messages: whose they are, and what they mean.
 
 use super::{Client, Output};
-use crate::proto::error::excerpt;
 use crate::proto::event::{Event, Settlement};
 use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
-use crate::proto::ledger::Kind;
+use crate::proto::ledger::{Call, Kind};
+use crate::proto::server_requests::Opened;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
@@ -106,8 +106,8 @@ impl Client {
         let Some(owner) = self.answered_by(call, id, is_error) else {
             self.stats.unmatched += 1;
             let message =
-                format!("a response under the id {} answers no request of ours", excerpt(&id.text()));
-            return self.call_event(now, call, Event::Warning { code: "unmatched_response", message });
+                format!("a response under the id {} answers no request of ours", self.fit(&id.text()));
+            return self.warn(now, call, "unmatched_response", message);
         };
         if exact.is_none() && !self.ledger.peek(owner).is_some_and(|entry| entry.lineage.adopts) {
             let message = "a response whose id is not the request's was taken as its answer".to_string();
@@ -140,25 +140,43 @@ impl Client {
         }
     }
 
-    /// A request of the server's. `ping` is answered here; a repeat of an open one asks nobody twice.
+    /// A request of the server's. `ping` is answered here; a repeat of an open one asks nobody twice, one too many of a
+    /// call is refused, and before the session stands nobody is asked.
     fn on_request(&mut self, now: Instant, call: CallId, id: &Id, method: String, text: &str) {
         let written = field(text, &["id"]).unwrap_or_default();
         if method == "ping" {
             let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{written},\"result\":{{}}}}");
             return self.send_control(now, "pong", body);
         }
+        let shakes_hands = |entry: &Call| matches!(entry.request.kind, Kind::Initialize | Kind::Handshake);
+        if !self.is_ready() || self.ledger.peek(call).is_some_and(shakes_hands) {
+            return;
+        }
         let Self { server_requests, prefix, next_call, .. } = self;
         let fresh = || {
             *next_call += 1;
             Id::String(format!("{prefix}-{}", *next_call - 1))
         };
-        let Some(name) = server_requests.open(call, method.clone(), written, fresh) else { return };
+        let name = match server_requests.open(call, method.clone(), written, fresh) {
+            Opened::As(name) => name,
+            Opened::Before => return,
+            Opened::TooMany => {
+                let error = "{\"code\":-32000,\"message\":\"too many requests are open\"}";
+                let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{written},\"error\":{error}}}");
+                self.send_control(now, "response", body);
+                let most = self.config.max_questions;
+                let message = format!(
+                    "a question of the server's beyond {most} open ones is refused (limits.maxQuestions)"
+                );
+                return self.warn(now, call, "too_many_questions", message);
+            }
+        };
         let message = match name == *id {
             true => self.keep(text),
             false => self.keep(&with_field(text, &["id"], &name.text())),
         };
         self.outputs.push_back(Output::Request(Some(call), now, message));
-        self.call_event(now, call, Event::InputRequired { method });
+        self.call_event(now, call, Event::InputRequired { method: self.fit(&method) });
         if let Some(entry) = self.ledger.get(call) {
             entry.lineage.questions += 1;
             self.set_clocks(now, call);
@@ -174,6 +192,13 @@ impl Client {
         let renamed = (request.name != id).then(|| with_field(text, PATH, &request.name.text()));
         self.outputs.push_back(Output::RequestCancelled(request.name));
         renamed
+    }
+
+    /// The call is over, or its stream is: nobody waits for the answers to what was asked in it.
+    pub(super) fn end_questions(&mut self, call: CallId) {
+        for name in self.server_requests.end_call(call) {
+            self.outputs.push_back(Output::RequestOver(name));
+        }
     }
 
     fn request_over(&mut self, now: Instant, call: CallId) {
@@ -195,6 +220,6 @@ impl Client {
         let call = request.call;
         self.send_answer(now, call, with_field(body, &["id"], &request.written));
         self.request_over(now, call);
-        self.call_event(now, call, Event::InputAnswered { method: request.method });
+        self.call_event(now, call, Event::InputAnswered { method: self.fit(&request.method) });
     }
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::messages::Handing;
 use super::{Client, Output};
-use crate::proto::error::{excerpt, Reason};
+use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
 use crate::proto::facts::Identity;
 use crate::proto::gap::split;
@@ -111,10 +111,11 @@ impl Client {
             Body::Json(Vec::new())
         } else {
             if let Some(Redirect::Followed(target)) = &head.redirect {
-                let text = format!("a redirect to {} brought no answer to this request", target.shown());
+                let place = self.fit(&target.shown());
+                let text = format!("a redirect to {place} brought no answer to this request");
                 return self.fail_request(now, call, Reason::Redirected, &text);
             }
-            let kind = excerpt(head.content_type.as_deref().unwrap_or("none"));
+            let kind = self.fit(head.content_type.as_deref().unwrap_or("none"));
             let text =
                 format!("status {} with content type {kind}, neither JSON nor an event stream", head.status);
             return self.fail_request(now, call, Reason::UnexpectedContent, &text);
@@ -331,7 +332,7 @@ impl Client {
         let again = stream.cursor.broken(id);
         stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
         let message = "an event whose data is no JSON".to_string();
-        self.call_event(now, call, Event::Warning { code: "malformed_event", message });
+        self.warn(now, call, "malformed_event", message);
     }
 
     fn note_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {

@@ -27,12 +27,12 @@ impl Client {
                 self.resend(now, call, hop);
             }
             Verdict::Locate => self.locate(now, call, exchange),
-            Verdict::Refuse(text) => {
+            Verdict::Refuse => {
                 if let (Some(Redirect::To(_)), Some(entry)) = (&head.redirect, self.ledger.get(call)) {
                     entry.delivery.attempt.refusal =
                         Some(Refusal { status: head.status, body: String::new() });
                 }
-                self.fail_request(now, call, Reason::Redirected, &text);
+                self.refuse_redirect(now, call, head.redirect.as_ref().unwrap_or(&Redirect::Hidden));
             }
         }
         true
@@ -155,7 +155,8 @@ impl Client {
     }
 
     fn refuse_redirect(&mut self, now: Instant, call: CallId, redirect: &Redirect) {
-        self.fail_request(now, call, Reason::Redirected, &self.config.redirects.refuses(redirect));
+        let text = self.config.redirects.refuses(redirect, |place| self.fit(place));
+        self.fail_request(now, call, Reason::Redirected, &text);
     }
 
     /// A DELETE was answered. A redirect of it is followed as any other's.

@@ -145,7 +145,7 @@ impl Client {
         self.dispatch.leave(call);
         self.session.outage.unpark(call);
         self.session.endpoint.gone(call);
-        self.server_requests.end_call(call);
+        self.end_questions(call);
         self.stop_timers_of_stream(call);
         let entry = self.ledger.get(call)?;
         let stream = entry.lineage.stream.take();

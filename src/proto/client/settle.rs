@@ -1,7 +1,7 @@
 //! The one way out: every call leaves the ledger through here, once.
 
 use super::{Client, Output};
-use crate::proto::error::{excerpt, Outcome, Reason};
+use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Event, Failure, Settlement};
 use crate::proto::http::{IoFailure, Reach};
 use crate::proto::ledger::{Call, Kind};
@@ -14,6 +14,7 @@ impl Client {
     /// Ends a call with an outcome. A no-op for one that ended.
     pub(super) fn settle(&mut self, now: Instant, call: CallId, settlement: Settlement) {
         self.skip_failed(now, call);
+        self.tell_warned(now, call);
         self.keep_unreported(call);
         let Some(entry) = self.release(now, call) else { return };
         match entry.request.kind {
@@ -44,6 +45,7 @@ impl Client {
             return self.on_trial_failed(now, call);
         }
         self.skip_failed(now, call);
+        self.tell_warned(now, call);
         self.keep_unreported(call);
         self.note_given_up(call);
         let Some(entry) = self.release(now, call) else { return };
@@ -75,13 +77,10 @@ impl Client {
         self.send_queued(now);
     }
 
-    /// Server text fit for a message: short, without control characters, without what we know to be secret, and without
-    /// words that callers look for, unless they are what happened.
+    /// Server text fit for the message of a failure: also without words that callers look for, unless they are what
+    /// happened.
     pub(super) fn said(&self, text: &str, status: u16) -> String {
-        let mut said = excerpt(text);
-        if let Some(id) = self.session.facts.session_id.as_deref() {
-            said = said.replace(id, &self.shown(id));
-        }
+        let mut said = self.fit(text);
         for (word, meant) in [("401", 401), ("404", 404), ("405", 405), ("Unauthorized", 401)] {
             if status != meant {
                 said = said.replace(word, "...");
@@ -99,7 +98,7 @@ impl Client {
         let said = self.said(&words.collect::<Vec<_>>().join(" "), 0);
         match (failure.reach(), failure.code.as_str()) {
             (Reach::Unready | Reach::Late, _) | (_, "") => format!("the request failed: {said}"),
-            (_, code) => format!("the request failed: {said} ({})", excerpt(code)),
+            (_, code) => format!("the request failed: {said} ({})", self.fit(code)),
         }
     }
 
@@ -152,7 +151,7 @@ impl Client {
             self.timers.set(Owner::Call(next), Clock::Wait, now);
         }
         self.dispatch.gone(call);
-        self.server_requests.end_call(call);
+        self.end_questions(call);
         self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
         self.session.endpoint.gone(call);
         self.drop_waiting_answers(now, call);
@@ -192,7 +191,7 @@ impl Client {
             outcome,
             retry_safe,
             http_status: refusal.as_ref().map(|refusal| refusal.status),
-            body: refusal.map(|refusal| refusal.body),
+            body: refusal.map(|refusal| self.redacted(&refusal.body)),
             diagnostics,
         }
     }

@@ -127,6 +127,8 @@ pub(crate) struct Delivery {
     pub(crate) cors_suspected: bool,
     /// Why the caller cancelled it, in his words.
     pub(crate) cancel_reason: Option<String>,
+    /// What was warned of, and how often it came again.
+    pub(crate) warned: Vec<(&'static str, u64)>,
     pub(crate) attempt: Attempt,
 }
 
@@ -255,6 +257,7 @@ impl Delivery {
             step_ups: 0,
             cors_suspected: false,
             cancel_reason: None,
+            warned: Vec::new(),
             attempt: Attempt::default(),
         }
     }

@@ -222,7 +222,7 @@ mod tests {
         for (head, standing) in cases {
             assert_eq!(racing().head(&head, &Verdict::Answer, decoder()), standing, "{}", head.status);
         }
-        let elsewhere = Verdict::Refuse("it left the origin".to_string());
+        let elsewhere = Verdict::Refuse;
         assert_eq!(racing().head(&head(200, "text/event-stream"), &elsewhere, decoder()), Standing::Lost);
     }
 

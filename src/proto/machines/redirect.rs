@@ -54,14 +54,14 @@ impl RedirectPolicy {
             }
             // Where one was learned, it is no redirect any more.
             Redirect::Hidden if self != Self::Refuse && made == 0 => Verdict::Locate,
-            _ => Verdict::Refuse(self.refuses(redirect)),
+            _ => Verdict::Refuse,
         }
     }
 
-    /// What is said of a redirect that is not followed.
-    pub(crate) fn refuses(self, redirect: &Redirect) -> String {
+    /// What is said of a redirect that is not followed; `fit` makes the server's text fit for it.
+    pub(crate) fn refuses(self, redirect: &Redirect, fit: impl Fn(&str) -> String) -> String {
         let place = match redirect {
-            Redirect::To(target) | Redirect::Followed(target) => format!("to {}", target.shown()),
+            Redirect::To(target) | Redirect::Followed(target) => format!("to {}", fit(&target.shown())),
             Redirect::Hidden => "to where the browser does not tell".to_string(),
         };
         let why = match self {
@@ -88,8 +88,8 @@ pub(crate) enum Verdict {
     Follow(Hop),
     /// The browser hides where it leads: to be found out.
     Locate,
-    /// It is not followed, and why.
-    Refuse(String),
+    /// It is not followed.
+    Refuse,
 }
 
 /// Where a request goes.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn is_refused(verdict: &Verdict) -> bool {
-        matches!(verdict, Verdict::Refuse(_))
+        *verdict == Verdict::Refuse
     }
 
     #[test]
@@ -191,8 +191,9 @@ mod tests {
         let policy = RedirectPolicy::SameOrigin;
         assert!(!is_refused(&judge(policy, 307, to("http://h/a"), Method::Post, 4)));
         assert!(is_refused(&judge(policy, 307, to("http://h/a"), Method::Post, 5)));
-        let verdict = judge(policy, 307, to("http://u:secret@h/a?q"), Method::Post, 0);
-        let Verdict::Refuse(text) = verdict else { panic!("{verdict:?}") };
+        let hostile = to("http://u:secret@h/a?q");
+        assert!(is_refused(&judge(policy, 307, hostile.clone(), Method::Post, 0)));
+        let text = policy.refuses(&hostile, str::to_string);
         assert!(text.contains("http://h/a") && !text.contains("secret") && !text.contains('?'), "{text}");
         assert!(text.contains("redirectPolicy"), "{text}");
     }

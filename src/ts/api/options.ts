@@ -139,6 +139,8 @@ export interface TransportOptions {
     maxBodyBytes?: number;
     /** Bytes of an event id; a stream with a longer one can't be resumed. Default 1 024. */
     maxIdBytes?: number;
+    /** Requests of the server's that are open in one call. Default 16; one more is refused. */
+    maxQuestions?: number;
   };
   /** Used instead of `globalThis.fetch`, and like it called without a receiver. */
   fetch?: FetchLike;

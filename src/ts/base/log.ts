@@ -2,6 +2,7 @@
 import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ConnectOptions } from "../api/options.js";
 import { ignored } from "./promise.js";
+import { line, type ServerText } from "./server-text.js";
 import { textOf } from "./thrown.js";
 
 type Logger = NonNullable<ConnectOptions["logger"]>;
@@ -28,14 +29,19 @@ const payload = new Set(["type", "message", "result", "error", "progress", "tota
 export class Log {
   readonly #logger: Logger | undefined;
 
-  constructor(logger: Logger | undefined) {
+  readonly #serverText: ServerText;
+
+  constructor(logger: Logger | undefined, serverText: ServerText) {
     this.#logger = logger;
+    this.#serverText = serverText;
   }
 
-  /** Writes one line. */
+  /** Writes one line, without what we send to the server. */
   write(level: Level, message: string, data?: object): void {
+    if (this.#logger === undefined) return;
+    const text = line(this.#serverText.redact(`landfall: ${message}`));
     // A logger that fails, at once or later, has nowhere to be reported.
-    ignored(() => this.#logger?.[level]?.(`landfall: ${message}`, data));
+    ignored(() => this.#logger?.[level]?.(text, data));
   }
 
   /** Writes that something of the user's threw. */

@@ -13,6 +13,19 @@ export function textOf(thrown: unknown): string {
   }
 }
 
+/** The same, if it can be looked at: a proxy, or a getter of it, may throw at any look, wherever that comes. */
+export function harmless(thrown: unknown): unknown {
+  try {
+    if (typeof thrown !== "object" || thrown === null) return thrown;
+    const { name, message, code, cause } = thrown as Record<string, unknown>;
+    const { code: causeCode } = Object(cause);
+    // Looks are all that is wanted of these.
+    return [name, message, code, causeCode, thrown instanceof Error].length === 0 ? undefined : thrown;
+  } catch {
+    return new Error("something that can't be looked at was thrown");
+  }
+}
+
 /** Gives an object a property that no dump of it lists. */
 export function hide<T extends object>(target: T, key: PropertyKey, value: unknown): T {
   try {

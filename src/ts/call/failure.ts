@@ -1,6 +1,7 @@
 // The failures of calls: those that the core tells, and those that no core can tell.
 import type { FailureReason, Outcome, ToolCallFailed } from "../api/failure.js";
 import type { ToolCall } from "../api/session.js";
+import type { ServerText } from "../base/server-text.js";
 import { textOf } from "../base/thrown.js";
 import type { FailureOutput } from "../core/protocol.js";
 import type { Failure } from "../http/credentials.js";
@@ -37,10 +38,12 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
 }
 
 /** The same failure, with what the core can't know: why there were no headers, or what the provider of credentials threw. */
-export function explained(event: ToolCallFailed, failure: Failure): ToolCallFailed {
+export function explained(event: ToolCallFailed, failure: Failure, serverText: ServerText): ToolCallFailed {
   const { unsendable, byProvider, thrown } = failure;
-  const text = unsendable ?? (byProvider === true ? textOf(thrown) : undefined);
-  if (text === undefined || event.message.includes(text)) return event;
+  const said = unsendable ?? (byProvider === true ? textOf(thrown) : undefined);
+  // A provider may tell what its server said.
+  const text = said && serverText.fit(said);
+  if (!text || event.message.includes(text)) return event;
   return { ...event, message: `${event.message}: ${text}` };
 }
 

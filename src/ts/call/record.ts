@@ -8,7 +8,7 @@ import { ignored, longestWait, observed } from "../base/promise.js";
 import type { Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import type { Ack, Timers } from "./ack.js";
-import type { Deadline } from "./deadline.js";
+import type { Deadline, DeadlineTimes } from "./deadline.js";
 import { EventQueue } from "./event-queue.js";
 
 /** What a call was made with, as far as the wrapper needs it. */
@@ -91,9 +91,13 @@ export class CallRecord implements Timers {
     else this.#stopAsking();
   }
 
+  /** The clocks that its second deadline was made of. */
+  times: DeadlineTimes | undefined;
+
   /** Keeps the second deadline of this call, which ends with it. */
-  guard(deadline: Deadline): void {
+  guard(deadline: Deadline, times: DeadlineTimes): void {
     this.#deadline = deadline;
+    this.times = times;
   }
 
   /** It has failed, and only waits for what the application may know; a cancel ends that wait. */

@@ -48,6 +48,7 @@ export function decoded(raw: RawCore): Core {
     authorized: (handle, now, ok) => batch(handle, raw.authorized(handle, now, ok)),
     reconnect: (handle, now, call) => batch(handle, raw.reconnect(handle, now, call)),
     set_version: (handle, now, version) => batch(handle, raw.set_version(handle, now, version)),
+    learn_secret: raw.learn_secret,
     handled: raw.handled,
     drain: (handle, now) => batch(handle, raw.drain(handle, now)),
     gap: (handle, now, call) => batch(handle, raw.gap(handle, now, call)),

@@ -56,6 +56,7 @@ export interface CoreConfig {
   maxEventBytes?: number;
   maxBodyBytes?: number;
   maxIdBytes?: number;
+  maxQuestions?: number;
   /** The session is an SDK Client's, which does its own handshake: `connect` makes the core ready at once. */
   carry?: boolean;
   /** Open the GET stream once the server took `notifications/initialized`, and keep it open. */
@@ -222,6 +223,12 @@ export interface RequestCancelledOutput {
   id: string | number;
 }
 
+/** What the request of this id was asked in is over: nobody waits for the answer. */
+export interface RequestOverOutput {
+  out: "request_over";
+  id: string | number;
+}
+
 /** A call's cursor moved. */
 export interface TokenOutput {
   out: "token";
@@ -256,6 +263,7 @@ export type CoreOutput =
   | RequestOutput
   | RequestCancelledOutput
   | PersistOutput
+  | RequestOverOutput
   | ReadyOutput
   | { out: "read"; exchange: number; on: boolean }
   | { out: "abort"; exchange: number }
@@ -281,6 +289,8 @@ export interface Core {
   terminate(handle: number, now: number): Made;
   /** The protocol version of later legacy messages. */
   set_version(handle: number, now: number, version: string): Batch | undefined;
+  /** A value that goes to the server: it is taken out of what the server says. */
+  learn_secret(handle: number, secret: string): void;
   /**
    * Tells once of each event of a call whether it was handled, for those from the first key to the last. Where it is true
    * `drain` must follow: what that tells of a call comes before an outcome of it that waits to be told.
@@ -305,7 +315,7 @@ export interface Core {
 /** Makes one instance of the module with its bindings. */
 export type CreateCore = (module: WebAssembly.Module) => Core;
 
-type Same = "create" | "handled" | "next_request_id" | "metrics" | "destroy" | "retire";
+type Same = "create" | "handled" | "next_request_id" | "learn_secret" | "metrics" | "destroy" | "retire";
 
 /** The exports as they are: one that has something to tell gives its address, or 0. */
 export type RawCore = Pick<Core, Same> & {

@@ -1,8 +1,8 @@
 // Where requests get their credentials, and other ones after a refusal.
 import { ConfigError } from "../api/errors.js";
 import type { AuthProvider, ConnectOptions, FetchLike } from "../api/options.js";
-import { observed, within } from "../base/promise.js";
-import { brand, hide } from "../base/thrown.js";
+import { within } from "../base/promise.js";
+import { brand, harmless, hide } from "../base/thrown.js";
 
 /** What is known of a failure beside its event. */
 export interface Failure {
@@ -123,7 +123,7 @@ export class CredentialRefresh {
     const refresh = () => Promise.resolve().then(() => credentials?.refresh(refusal, why, fetch));
     within(handshakeMs, refresh, late, signal).then(
       () => this.#end(flight),
-      (thrown) => this.#end(flight, { thrown, byProvider: true }),
+      (thrown) => this.#end(flight, { thrown: harmless(thrown), byProvider: true }),
     );
   }
 
@@ -139,20 +139,4 @@ export class CredentialRefresh {
     this.#failure = failure ?? {};
     this.#tell(failure === undefined);
   }
-}
-
-/** The user's fetch with what belongs to every request, for those that a provider makes. */
-export function fetchOfProvider(
-  fetch: FetchLike | undefined,
-  requestInit: RequestInit,
-  follow: boolean,
-): FetchLike {
-  return async (url, init = {}) => {
-    const headers = new Headers(requestInit.headers ?? undefined);
-    for (const [name, value] of new Headers(init.headers ?? undefined)) headers.set(name, value);
-    const { redirect, ...rest } = init;
-    const own = follow || redirect === undefined ? {} : { redirect };
-    const send = fetch ?? globalThis.fetch;
-    return observed(send(url, { ...requestInit, ...rest, ...own, headers }));
-  };
 }

@@ -2,7 +2,9 @@
 import type { ConnectOptions, FetchLike } from "../api/options.js";
 import type { Log } from "../base/log.js";
 import { observed, onAbort, within } from "../base/promise.js";
-import { textOf } from "../base/thrown.js";
+import type { ServerText } from "../base/server-text.js";
+import { harmless, textOf } from "../base/thrown.js";
+import { isExposed } from "./addresses.js";
 import { BodyPump, type BodySink, cancel } from "./body.js";
 import type { Credentials, Failure } from "./credentials.js";
 
@@ -10,6 +12,8 @@ import type { Credentials, Failure } from "./credentials.js";
 export interface ExchangeSink {
   /** A request is handed to `fetch`. */
   sent(exchange: number): void;
+  /** This value goes to the server, and is not to be shown. */
+  learned(secret: string): void;
   push(exchange: number, bytes: Uint8Array): void;
   end(exchange: number): void;
   fail(exchange: number, message: string, code: string): void;
@@ -43,6 +47,8 @@ export interface ExchangeSettings {
   /** The longest wait for `headers()`, for a provider of credentials, and for the module. */
   handshakeMs: number;
   credentials: Credentials | undefined;
+  /** What the server says, and what it is not to say. */
+  serverText: ServerText;
   log: Log;
 }
 
@@ -59,6 +65,7 @@ export class Exchanges {
   readonly #sink: ExchangeSink;
   readonly #open = new Map<number, Exchange>();
   readonly #warned = new Set<string>();
+  readonly #toldSecrets = new Set<string>();
   readonly #failures = new Map<number, Failure>();
   #muted = false;
 
@@ -114,7 +121,8 @@ export class Exchanges {
             entry.pump = new BodyPump(body, this.#bodySink(exchange, call));
             resolve(response);
           })
-          .catch((thrown) => {
+          .catch((given) => {
+            const thrown = harmless(given);
             this.#forget(exchange, entry);
             if (!signal.aborted) this.#note(call, thrown);
             refuse(thrown);
@@ -178,8 +186,10 @@ export class Exchanges {
     signal: AbortSignal,
   ): Promise<Response> {
     const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
-      throw thrown instanceof Unsendable ? thrown : new Unsendable(textOf(thrown), thrown);
+      const known = harmless(thrown);
+      throw known instanceof Unsendable ? known : new Unsendable(textOf(known), known);
     });
+    this.#keepSecret(headers, url);
     signal.throwIfAborted();
     this.#sink.sent(exchange);
     return this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
@@ -224,6 +234,26 @@ export class Exchanges {
     return merged;
   }
 
+  /** What the user sends is nothing that a message may show. */
+  #keepSecret(headers: Headers, url: string): void {
+    for (const [name, value] of headers) {
+      if (isReserved(name) || isPublic(name)) continue;
+      for (const secret of this.#settings.serverText.learn(name, value)) this.#tellSecret(secret);
+    }
+    const warning = "in the clear";
+    if (!headers.has("authorization") || this.#warned.has(warning) || !isExposed(url)) return;
+    this.#warned.add(warning);
+    this.#settings.log.write("warn", `credentials go to ${new URL(url).origin} by plain http`);
+  }
+
+  /** To each core once. */
+  #tellSecret(secret: string): void {
+    if (this.#toldSecrets.has(secret)) return;
+    if (this.#toldSecrets.size > mostFailures) this.#toldSecrets.clear();
+    this.#toldSecrets.add(secret);
+    this.#sink.learned(secret);
+  }
+
   /** What a function of the user's gives, put to use; where it can't be, the error says that it was asked. */
   async #asked<T, U>(
     name: string,
@@ -243,7 +273,8 @@ export class Exchanges {
       const given = await within(handshakeMs, ask, late, signal);
       problem = "gave what can't be used";
       return use(given);
-    } catch (thrown) {
+    } catch (given) {
+      const thrown = harmless(given);
       // What landfall says of a provider that is late is not the provider's word.
       const byProvider = name.startsWith("authProvider") && code !== tooLate;
       throw new Unsendable(`${name} ${problem}: ${textOf(thrown)}`, thrown, { byProvider, code });
@@ -269,7 +300,7 @@ export class Exchanges {
         this.#sink.end(exchange);
       },
       fail: (message, code, thrown) => {
-        this.#note(call, thrown);
+        this.#note(call, harmless(thrown));
         this.#open.delete(exchange);
         this.#sink.fail(exchange, message, code);
       },
@@ -318,8 +349,9 @@ class Unsendable extends Error {
 }
 
 /** The head of a response, which outlives it: the body is the core's to read. A fetch of the user's may give anything. */
-function headOf({ status, statusText, headers }: Response): Response {
+function headOf(response: Response): Response {
   try {
+    const { status, statusText, headers } = response;
     return new Response(null, { status, statusText, headers });
   } catch {
     return new Response(null, { status: 500 });
@@ -333,6 +365,11 @@ function usableBody(response: Response): ReadableStream<Uint8Array> | null {
     throw new TypeError("the option fetch gave a Response whose body was read already, or is locked");
   }
   return body;
+}
+
+/** What every browser tells everyone. */
+function isPublic(name: string): boolean {
+  return name === "user-agent" || name === "accept-language" || name === "origin" || name === "referer";
 }
 
 function isReserved(name: string): boolean {

@@ -3,9 +3,11 @@ import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
 import { Log } from "../base/log.js";
 import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
+import { ServerText } from "../base/server-text.js";
 import type { CoreConfig, SessionFacts } from "../core/protocol.js";
-import { fetchOfProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
+import { type ReadProvider, smallProviders } from "../http/credentials.js";
 import type { ExchangeSettings } from "../http/exchanges.js";
+import { fetchOfProvider } from "../http/provider-fetch.js";
 import { callable, group, jsonObject, numeric, object, oneOf, plain, usableHeaders, whole } from "./check.js";
 import { readState } from "./state.js";
 
@@ -20,6 +22,8 @@ export interface Settings extends ExchangeSettings {
   callMs: ((tool: string) => number) | undefined;
   /** `timeouts.callMs` was given. */
   hasCallMs: boolean;
+  /** `limits.maxBodyBytes` in force. */
+  mostBodyBytes: number;
   /** The longest wait for what `onEvent` gives. */
   handlerMs: number;
   onRequest: ConnectOptions["onRequest"];
@@ -47,7 +51,14 @@ const clocks = [
   "handlerMs",
 ] as const;
 const retries = ["baseMs", "maxMs", "maxReissues"] as const;
-const bounds = ["maxConcurrent", "maxQueued", "maxEventBytes", "maxBodyBytes", "maxIdBytes"] as const;
+const bounds = [
+  "maxConcurrent",
+  "maxQueued",
+  "maxEventBytes",
+  "maxBodyBytes",
+  "maxIdBytes",
+  "maxQuestions",
+] as const;
 const pending = ["events", "bytes"] as const;
 const replays = ["hints", "caller", "never"] as const;
 /** Options of a session, whoever does its handshake. */
@@ -108,6 +119,7 @@ export function readSettings(
     ...(credentials === undefined ? {} : { auth: true, maxStepUps: credentials.maxStepUps }),
   };
   const callMs = options.timeouts?.callMs;
+  const serverText = new ServerText();
   return {
     core: () => ({
       ...concurrency(core.url),
@@ -119,6 +131,7 @@ export function readSettings(
     callMs: typeof callMs === "function" ? callMs : undefined,
     hasCallMs: callMs !== undefined,
     handshakeMs: core.handshakeMs ?? Math.min(30_000, core.deadlineMs ?? 30_000),
+    mostBodyBytes: options.limits?.maxBodyBytes ?? 16 * 1024 * 1024,
     handlerMs,
     fetch: usableFetch(options.fetch),
     requestInit: usableInit(options.requestInit),
@@ -133,12 +146,14 @@ export function readSettings(
     known: options.state === undefined ? undefined : readState(options.state, address),
     scheduler: callable("reconnectionScheduler", options.reconnectionScheduler),
     credentials,
-    providerFetch: fetchOfProvider(
-      options.fetch,
-      options.requestInit ?? {},
-      options.redirectPolicy === "follow",
-    ),
-    log: new Log(object("logger", options.logger)),
+    providerFetch: fetchOfProvider({
+      fetch: options.fetch,
+      requestInit: options.requestInit ?? {},
+      follow: options.redirectPolicy === "follow",
+      endpoint: new URL(address),
+    }),
+    serverText,
+    log: new Log(object("logger", options.logger), serverText),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { ToolCallFailedError } from "../api/errors.js";
 import type { ToolCallFailed } from "../api/failure.js";
+import type { ServerText } from "../base/server-text.js";
 import { brand, hide } from "../base/thrown.js";
 import { type Credentials, type Failure, plainUnauthorized } from "../http/credentials.js";
 
@@ -83,11 +84,12 @@ export interface Failing {
   /** A message of the handshake, whose rejections an SDK judges. */
   isHandshake: boolean;
   credentials: Credentials | undefined;
+  serverText: ServerText;
 }
 
 /** What `send()` rejects with. Whatever class an SDK expects, it tells why the call ended. */
 export function rejection(errors: SdkErrors, failing: Failing): unknown {
-  const { event, failure, isHandshake } = failing;
+  const { event, failure, isHandshake, serverText } = failing;
   const { thrown } = failure;
   const options = thrown === undefined ? {} : { cause: thrown };
   // The user's own error, or the SDK's: his `instanceof` knows it.
@@ -107,7 +109,7 @@ export function rejection(errors: SdkErrors, failing: Failing): unknown {
   // Without its mark @ai-sdk/mcp 2 wraps an error in another; in the handshake it would mean a legacy server.
   if (!isHandshake) return hide(errors.failed(event, refusal, options), aiMark, true);
   if (refusal !== undefined) {
-    const text = refusal.text === undefined ? event.message : shortened(refusal.text);
+    const text = refusal.text === undefined ? event.message : serverText.fit(refusal.text);
     const error = errors.http("message", `Error POSTing to endpoint: ${text}`, refusal, because());
     return hide(explain(error, event), aiMark, true);
   }
@@ -168,10 +170,4 @@ export function refusalOf(event: ToolCallFailed, failure: Failure): Refusal | un
   if (status === undefined || status < 300 || !refusals.has(event.reason)) return undefined;
   const { statusText = "" } = failure.refusal ?? {};
   return { status, statusText, ...(failure.body === undefined ? {} : { text: failure.body }) };
-}
-
-/** Text of a server's, as far as it may stand in a message. */
-export function shortened(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").slice(0, 200);
 }

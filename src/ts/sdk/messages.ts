@@ -142,3 +142,9 @@ function json(what: string, value: unknown): string {
   }
   throw new ConfigError(what, `${what} is nothing that JSON can carry`);
 }
+
+/** The message by which a Client stops the handler of a request whose answer nobody waits for. */
+export function cancelled(requestId: string | number): object {
+  const params = { requestId, reason: "the call it was asked in has ended" };
+  return { jsonrpc: "2.0", method: "notifications/cancelled", params };
+}

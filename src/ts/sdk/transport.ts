@@ -26,6 +26,7 @@ import { refusalOf, rejection } from "./errors.js";
 import {
   answerText,
   type ClientMessage,
+  cancelled,
   isHandshake,
   paramsText,
   preparedRequest,
@@ -100,10 +101,11 @@ export class ClientTransport {
       clock: createClock(),
       outcomes: new OutcomeResolver(settings),
       uncounted: new Uncounted(),
-      // The Client keeps its own account of them: it hears of a cancel by the server's message.
+      // The Client keeps its own account of them: it hears of a cancel by the server's message, or by one like it.
       requests: () => ({
         take: (request) => void this.#deliver(request),
         cancelled: () => {},
+        over: (requestId) => void this.#deliver(cancelled(requestId)),
         abortAll: () => {},
       }),
       heard: (message) => void this.#deliver(message),
@@ -174,8 +176,11 @@ export class ClientTransport {
     return this.#closing;
   }
 
-  /** The version of later legacy messages; a Client calls it after its handshake. */
+  /** The version of later legacy messages; a Client calls it after its handshake. Throws for what no header can carry. */
   setProtocolVersion(version: string): void {
+    // It goes into a header.
+    if (typeof version !== "string" || !/^[\x21-\x7e]+$/.test(version))
+      throw new ConfigError("protocolVersion", "protocolVersion must be a string that a header can carry");
     this.protocolVersion = version;
   }
 
@@ -303,8 +308,11 @@ export class ClientTransport {
     // The SDKs judge the handshake by its status.
     if (isHandshake(method) && httpStatus !== undefined && httpStatus >= 400 && "error" in response) {
       const { message: said } = jsonRpcError(response.error);
-      const refusal = { status: httpStatus, statusText: "", text: textOfAnswer(response) };
-      throw this.#told(this.#sdk.errors.http("message", `Error POSTing to endpoint: ${said}`, refusal, {}));
+      const { serverText } = this.#settings;
+      const refusal = { status: httpStatus, statusText: "", text: serverText.redact(textOfAnswer(response)) };
+      throw this.#told(
+        this.#sdk.errors.http("message", `Error POSTing to endpoint: ${serverText.fit(said)}`, refusal, {}),
+      );
     }
     // A Client drops what its schemas refuse, and its caller would wait for nothing.
     const whose = { jsonrpc: "2.0", id };
@@ -317,7 +325,7 @@ export class ClientTransport {
     if (!isModern || method !== "tools/list") return { ...whose, result: usable };
     const { result, leftOut } = this.#tools.learn(usable, params?.cursor === undefined);
     for (const { tool, problem } of leftOut) {
-      const said = `the tool ${tool} is left out: ${problem}`;
+      const said = `the tool ${this.#settings.serverText.fit(tool)} is left out: ${problem}`;
       this.#emit({
         ...{ type: "warning", code: "invalid_x_mcp_header", message: said },
         ...{ at: this.#owner.clock(), requestId: id },
@@ -383,7 +391,8 @@ export class ClientTransport {
 
   #rejection(event: ToolCallFailed, failure: Failure): unknown {
     const { credentials } = this.#settings;
-    const failing = { event, failure, isHandshake: isHandshake(event.method), credentials };
+    const { serverText } = this.#settings;
+    const failing = { event, failure, isHandshake: isHandshake(event.method), credentials, serverText };
     return rejection(this.#sdk.errors, failing);
   }
 
@@ -393,7 +402,7 @@ export class ClientTransport {
     const error = this.#rejection(event, failure);
     if (refusal === undefined || event.reason === "unauthorized") return error;
     const { status, statusText } = refusal;
-    const message = `Failed to terminate session: ${statusText || status}`;
+    const message = `Failed to terminate session: ${this.#settings.serverText.fit(statusText) || status}`;
     return this.#sdk.errors.http("termination", message, refusal, { cause: error });
   }
 

@@ -9,6 +9,7 @@ import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamable
 import { describeFailure } from "../api/errors.js";
 import type { FetchLike } from "../api/options.js";
 import { brand } from "../base/thrown.js";
+import { refuseAddress } from "../http/addresses.js";
 import { type Credentials, isOAuthProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
 import type { Sdk } from "./binding.js";
 import { describeRefusal, markRefused, plainErrors, type SdkErrors } from "./errors.js";
@@ -58,6 +59,8 @@ function oauth(provider: OAuthClientProvider, serverUrl: URL, maxStepUps: number
     token: async () => (await provider.tokens())?.access_token,
     async refresh(refusal, why, fetchFn) {
       const challenge = extractWWWAuthenticateParams(refusal);
+      const named = challenge.resourceMetadataUrl;
+      if (named !== undefined) refuseAddress("resource_metadata", named, serverUrl);
       if (challenge.resourceMetadataUrl !== undefined || why === "unauthorized")
         resourceMetadataUrl = challenge.resourceMetadataUrl;
       const granted = why === "step_up" ? (await provider.tokens())?.scope : undefined;

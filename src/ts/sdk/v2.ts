@@ -16,6 +16,7 @@ import {
   withDpopFromProvider,
 } from "@modelcontextprotocol/client";
 import type { ConnectOptions, FetchLike } from "../api/options.js";
+import { refuseAddress } from "../http/addresses.js";
 import { type Credentials, isOAuthProvider, type ReadProvider, smallProviders } from "../http/credentials.js";
 import type { Sdk } from "./binding.js";
 import { plainErrors, type Refused, type SdkErrors } from "./errors.js";
@@ -76,6 +77,8 @@ class OAuth implements Credentials {
 
   async refresh(refusal: Response, why: "unauthorized" | "step_up", fetchFn: FetchLike): Promise<void> {
     const { scope, resourceMetadataUrl } = extractWWWAuthenticateParams(refusal);
+    if (resourceMetadataUrl !== undefined)
+      refuseAddress("resource_metadata", resourceMetadataUrl, this.#serverUrl);
     if (why === "step_up") {
       if (resourceMetadataUrl !== undefined) this.#resourceMetadataUrl = resourceMetadataUrl;
       await this.#stepUp(scope, fetchFn);

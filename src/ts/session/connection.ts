@@ -189,6 +189,9 @@ export class Connection implements Listener {
 
   persist(facts: SessionFacts): void {
     this.#keeper.facts = facts;
+    const { sessionId } = facts;
+    if (sessionId !== undefined && !this.#config.full)
+      this.#settings.serverText.learn("mcp-session-id", sessionId);
   }
 
   /** A throw of ours ends the call that it befell, and nothing else. */
@@ -212,6 +215,7 @@ export class Connection implements Listener {
     else if (output.out === "token") this.#token(output);
     else if (output.out === "request") this.#request(output.message);
     else if (output.out === "request_cancelled") this.#requests.cancelled(output.id);
+    else if (output.out === "request_over") this.#requests.over(output.id);
     else if (output.out === "ready") this.#stands(output.message);
     else if (output.out === "authorize") this.#authorize(output);
     else if (output.out === "schedule") this.#waits.begin(output);
@@ -244,7 +248,8 @@ export class Connection implements Listener {
   #guard({ call, deadlineMs, connectMs }: Made, record: CallRecord): void {
     if (deadlineMs === undefined || connectMs === undefined) return;
     const expire = () => this.#expire(call, record, deadlineMs);
-    record.guard(new Deadline(this.#owner.clock, { deadlineMs, connectMs }, expire));
+    const times = { deadlineMs, connectMs };
+    record.guard(new Deadline(this.#owner.clock, times, expire), times);
   }
 
   /** The second deadline of a call: the core should have ended it, and hangs. */
@@ -430,7 +435,7 @@ export class Connection implements Listener {
   #failed(record: CallRecord, failed: ToolCallFailed, failure: Failure = {}): void {
     const { info, connectMs } = record.origin;
     const isWanted = failed.reason === "cancelled" || failed.reason === "closed";
-    const event = isWanted ? failed : explained(failed, failure);
+    const event = isWanted ? failed : explained(failed, failure, this.#settings.serverText);
     const tell = () => {
       record.fail(event, isWanted ? {} : failure);
       this.#owner.emit(event);

@@ -19,6 +19,8 @@ export interface RequestTaker {
   take(message: object): void;
   /** The server has given up the request of this id. */
   cancelled(id: string | number): void;
+  /** What the request of this id was asked in has ended: nobody waits for its answer. */
+  over(id: string | number): void;
   /** The connection has ended: nothing is answered any more. */
   abortAll(): void;
 }
@@ -50,12 +52,16 @@ export class ServerRequests implements RequestTaker {
         (result) => this.#finish(id, controller, { result: result ?? {} }),
         (thrown) => {
           this.#settings.log.threw("onRequest", thrown);
-          this.#finish(id, controller, { error: { code: -32603, message: textOf(thrown) } });
+          this.#finish(id, controller, { error: { code: -32603, message: "handler failed" } });
         },
       );
   }
 
   cancelled(id: string | number): void {
+    this.#abort(id);
+  }
+
+  over(id: string | number): void {
     this.#abort(id);
   }
 
@@ -66,7 +72,9 @@ export class ServerRequests implements RequestTaker {
   #abort(id: string | number): void {
     const controller = this.#running.get(id);
     this.#running.delete(id);
-    controller?.abort(new DOMException("the server or the session ended this request", "AbortError"));
+    controller?.abort(
+      new DOMException("the server, the call or the session ended this request", "AbortError"),
+    );
   }
 
   #finish(id: string | number, controller: AbortController, response: Answer): void {
@@ -88,9 +96,11 @@ export class ServerRequests implements RequestTaker {
       if (text === undefined) throw new TypeError(`it is a ${typeof result}`);
       return `"result":${text}`;
     } catch (thrown) {
-      const message = `the result of onRequest can't be written as JSON: ${textOf(thrown)}`;
-      this.#settings.log.write("error", message);
-      return this.#write({ error: { code: -32603, message } });
+      this.#settings.log.write(
+        "error",
+        `the result of onRequest can't be written as JSON: ${textOf(thrown)}`,
+      );
+      return this.#write({ error: { code: -32603, message: "handler failed" } });
     }
   }
 }

@@ -17,6 +17,7 @@ import { type SessionInfo, stateOf } from "../options/state.js";
 import { Connection, type Owner } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
 import { ServerRequests } from "./requests.js";
+import { listAllTools, type Page, type Tool } from "./tool-list.js";
 
 /** A session of landfall's own. */
 export class StandAloneSession implements Session {
@@ -75,10 +76,15 @@ export class StandAloneSession implements Session {
   }
 
   listTools(options?: CallOptions): Promise<Tool[]> {
-    const page = (params: Record<string, unknown>) =>
-      this.#request({ method: "tools/list", params, options, isPage: true });
-    const broken = (why: Why) => this.#unsentCall("tools/list", undefined, why);
-    return observed(listAllTools(page, broken));
+    const method = "tools/list";
+    return observed(
+      listAllTools({
+        page: (params) => this.#made({ method, params, options, isPage: true }),
+        broken: (why) => this.#unsentCall(method, undefined, why),
+        clock: this.#owner.clock,
+        mostBytes: this.#settings.mostBodyBytes,
+      }),
+    );
   }
 
   metrics(options?: { reset?: boolean }): Metrics {
@@ -100,18 +106,23 @@ export class StandAloneSession implements Session {
   }
 
   #request(wanted: Wanted): ToolCall {
+    return this.#made(wanted).call;
+  }
+
+  #made(wanted: Wanted): Page {
     const { method } = wanted;
     const prepared = prepare(wanted, this.#settings);
     const fail = (why: Why, cause: unknown) => {
       this.#owner.uncounted.count(why);
-      return this.#unsentCall(method, prepared.spec.tool, why, cause);
+      return { call: this.#unsentCall(method, prepared.spec.tool, why, cause) };
     };
     const signal = prepared.signals.find((each) => each.aborted);
     if (signal !== undefined && this.#closing === undefined) return fail(aborted, signal.reason);
     const connection = this.#usable();
     if (!(connection instanceof Connection)) return fail(connection.why, connection.thrown);
     const caller = new Promised();
-    return caller.handle(connection.call(prepared, caller));
+    const record = connection.call(prepared, caller);
+    return { call: caller.handle(record), times: record.times };
   }
 
   async #notify(method: string, params: Record<string, unknown> | undefined): Promise<void> {
@@ -144,48 +155,6 @@ export class StandAloneSession implements Session {
     if (this.#closing === undefined) queueMicrotask(() => emit(this.#settings, event));
     return handle;
   }
-}
-
-/** A tool as the server lists it. */
-export interface Tool {
-  name: string;
-  [key: string]: unknown;
-}
-
-// A server that gives new cursors for ever is as broken as one that repeats one.
-const mostPages = 1_000;
-
-/**
- * Collects the tools of all pages. A cursor that comes again, or no end of pages, would be a loop: then `broken` makes
- * the error, for a list that is not known to be whole must not look like one.
- */
-export async function listAllTools(
-  page: (params: Record<string, unknown>) => ToolCall,
-  broken: (why: Why) => ToolCall,
-): Promise<Tool[]> {
-  const tools: Tool[] = [];
-  const seen = new Set<string>();
-  let cursor: string | undefined;
-  do {
-    const result: unknown = await page(cursor === undefined ? {} : { cursor }).result;
-    const { tools: some, nextCursor } = (result ?? {}) as { tools?: unknown; nextCursor?: unknown };
-    if (!Array.isArray(some)) {
-      return broken({
-        reason: "malformed_response",
-        outcome: "rejected",
-        message: "tools/list gave no list of tools",
-      }).result;
-    }
-    for (const tool of some) tools.push(tool as Tool);
-    // Some servers say "no more" by an empty cursor.
-    cursor = typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined;
-    if (cursor !== undefined && (seen.has(cursor) || seen.size >= mostPages)) {
-      const message = "tools/list has no end: the server gave a cursor again, or too many";
-      return broken({ reason: "protocol_error", outcome: "rejected", message }).result;
-    }
-    if (cursor !== undefined) seen.add(cursor);
-  } while (cursor !== undefined);
-  return tools;
 }
 
 /** The `connect` of an entry point, whose instances these are. Nothing is loaded before the first call. */

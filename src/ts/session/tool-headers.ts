@@ -118,7 +118,7 @@ export class ToolHeaders {
       const { name, inputSchema } = (tool ?? {}) as { name?: unknown; inputSchema?: unknown };
       const declared = declarationsOf(inputSchema);
       if (typeof declared === "string") {
-        leftOut.push({ tool: String(name), problem: declared });
+        leftOut.push({ tool: typeof name === "string" ? name : "without a name", problem: declared });
         return false;
       }
       if (typeof name === "string") this.#declared.set(name, declared);

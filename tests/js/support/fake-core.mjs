@@ -14,7 +14,7 @@ export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 const silent = [
   ...["answer", "cancel", "sent", "push", "end", "fail", "destroy", "gap", "metrics"],
-  ...["authorized", "reconnect"],
+  ...["authorized", "reconnect", "learn_secret"],
 ];
 
 /** Outputs as the decoder gives them: with the message that each names by its place among `messages`. */

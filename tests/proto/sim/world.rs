@@ -398,6 +398,7 @@ impl<'a> World<'a> {
             Output::Ready(_) => self.judge.on_ready(self.session_id.clone()),
             // No schedule has a provider or a scheduler.
             Output::RequestCancelled(_)
+            | Output::RequestOver(_)
             | Output::Authorize(..)
             | Output::Schedule(..)
             | Output::Closed
