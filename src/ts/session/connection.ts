@@ -100,6 +100,7 @@ export class Connection implements Listener {
     this.#settings = settings;
     this.#keeper = keeper;
     this.#config = { ...settings.core(), ...(keeper.facts && { session: keeper.facts }) };
+    this.#keepSecret(keeper.facts ?? {});
     this.#gaps = new GapJudge(settings);
     this.#end = new Promise((resolve) => {
       this.#ended = resolve;
@@ -189,9 +190,13 @@ export class Connection implements Listener {
 
   persist(facts: SessionFacts): void {
     this.#keeper.facts = facts;
-    const { sessionId } = facts;
-    if (sessionId !== undefined && !this.#config.full)
-      this.#settings.serverText.learn("mcp-session-id", sessionId);
+    this.#keepSecret(facts);
+  }
+
+  /** A session's id is nothing that a message may show, whether it was begun here or goes on. */
+  #keepSecret({ sessionId }: Partial<SessionFacts>): void {
+    if (sessionId === undefined || this.#config.full) return;
+    this.#settings.serverText.learn("mcp-session-id", sessionId);
   }
 
   /** A throw of ours ends the call that it befell, and nothing else. */
