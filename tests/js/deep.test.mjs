@@ -107,6 +107,24 @@ test("where the engine refuses to parse a depth, that call fails as malformed_re
   assert.deepEqual(await calls[2].result, [[], {}, "]"]);
 });
 
+test("beside a message that the engine refuses, a string of millions of escapes is read", async (t) => {
+  const parse = JSON.parse;
+  t.mock.method(JSON, "parse", (text) => {
+    if (text.includes(nested(1_000))) throw new RangeError("Maximum call stack size exceeded");
+    return parse(text);
+  });
+  const { session, core } = await fakeSession();
+  const calls = [session.callTool("a"), session.callTool("b")];
+  const answer = (result) => `{"jsonrpc":"2.0","id":"x","result":${result}}`;
+  const escapes = 'a\\"'.repeat(2_600_000);
+  core.tell(
+    [1, 2].map((call, message) => ({ out: "settle", call, at: 9, type: "result", message })),
+    `[${answer(nested(1_000))},${answer(`{"x":"${escapes}"}`)}]`,
+  );
+  await assert.rejects(calls[0].result, { reason: "malformed_response" });
+  assert.equal((await calls[1].result).x.length, 2 * 2_600_000);
+});
+
 test("a throw of ours while something is told ends that call, is logged, and reaches nobody else", async () => {
   const lines = [];
   const { session, core } = await fakeSession({ logger: { error: (line) => lines.push(line) } });

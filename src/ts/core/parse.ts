@@ -14,21 +14,29 @@ function parsed(text: string): unknown {
   }
 }
 
-// What opens, closes or separates, and strings, in which none of these does.
-const marks = /"(?:[^"\\]+|\\.)*"|[[\]{},]/g;
-
-/** The texts of the elements of a JSON array, however deep they are. */
+/** The texts of the elements of a JSON array, however deep they are and however long their strings. */
 function elementsOf(array: string): string[] {
   const elements: string[] = [];
   let depth = 0;
   let start = 0;
-  for (const { 0: mark, index } of array.matchAll(marks)) {
+  for (let at = 0; at < array.length; at += 1) {
+    const mark = array[at];
+    if (mark === '"') at = endOfString(array, at);
     const isOpening = mark === "[" || mark === "{";
     const isClosing = mark === "]" || mark === "}";
     if (isOpening) depth += 1;
-    if (depth === 1 && (mark === "," || isClosing)) elements.push(array.slice(start, index));
+    if (depth === 1 && (mark === "," || isClosing)) elements.push(array.slice(start, at));
     if (isClosing) depth -= 1;
-    if (depth === 1 && (mark === "," || (isOpening && start === 0))) start = index + 1;
+    if (depth === 1 && (mark === "," || (isOpening && start === 0))) start = at + 1;
   }
   return elements;
+}
+
+/** Where the string that begins here ends. A pattern for that would need a stack as deep as it has escapes. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    if (text[at] === "\\") at += 1;
+    else if (text[at] === '"') return at;
+  }
+  return text.length;
 }
