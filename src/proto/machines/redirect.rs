@@ -67,7 +67,8 @@ impl RedirectPolicy {
         let why = match self {
             Self::Refuse => "requestInit.redirect says not to follow",
             Self::SameOrigin | Self::Follow => {
-                "only what stays in the origin and keeps the method is followed (redirectPolicy: \"follow\" leaves it to fetch)"
+                "what stays in the origin, keeps the method and names no user is followed, 5 times at most \
+                 (redirectPolicy: \"follow\" leaves it to fetch)"
             }
         };
         format!("the server redirects {place}, and {why}")
