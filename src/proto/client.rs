@@ -17,6 +17,7 @@ mod recover;
 mod redirect;
 mod refusal;
 mod reissue;
+mod repeats;
 mod replace;
 mod send;
 mod settle;
@@ -24,8 +25,6 @@ mod settle;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::Duration;
-
-use serde::Serialize;
 
 use super::backoff::Rng;
 use super::config::{Config, OnGap, TimeoutOptions};
@@ -37,6 +36,7 @@ use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::{field, Id};
 use super::ledger::{members, notification, Call, Kind, Ledger};
 use super::machines::call::Request;
+use super::machines::credentials::{Challenge, Credentials};
 use super::machines::dialect::Dialect;
 use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
@@ -46,7 +46,6 @@ use super::stats::Metrics;
 use super::time::Instant;
 use super::timer::{Clock, Owner, Timers};
 use super::{CallId, ExchangeId};
-use authorize::Credentials;
 
 /// What happened outside.
 #[derive(Debug)]
@@ -148,16 +147,6 @@ pub struct Terms {
     pub connect: Duration,
 }
 
-/// Why other credentials are asked for.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Challenge {
-    /// The server answered 401.
-    Unauthorized,
-    /// It answered 403: `insufficient_scope`.
-    StepUp,
-}
-
 /// What a client holds at a moment: all zero when nothing is pending.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
@@ -196,6 +185,8 @@ pub struct Client {
     unreported: Vec<(CallId, Held)>,
     next_call: u32,
     stats: Metrics,
+    /// When something was done last: a sleep is forgiven once, however late its timers fire.
+    awake: Instant,
 }
 
 impl Client {
@@ -203,15 +194,16 @@ impl Client {
     /// give the same outputs.
     pub fn new(config: Config, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
+        let (prefix, salt) = (rng.word(8), rng.next());
         let dispatch = Dispatch::new(config.max_concurrent, config.max_queued, config.until_headers);
         Self {
             server_requests: ServerRequests::new(config.max_questions),
             config,
             dispatch,
-            prefix: rng.word(8),
-            salt: rng.next(),
+            prefix,
+            salt,
             rng,
-            session: Session::new(),
+            session: Session::new(salt),
             credentials: Credentials::default(),
             ledger: Ledger::default(),
             timers: Timers::default(),
@@ -222,6 +214,7 @@ impl Client {
             unreported: Vec::new(),
             next_call: 1,
             stats: Metrics::default(),
+            awake: Instant::default(),
         }
     }
 
@@ -231,7 +224,7 @@ impl Client {
     /// # Errors
     /// The call's clocks contradict each other, or those of the client; then nothing was done.
     pub fn call(&mut self, now: Instant, spec: CallSpec) -> Result<CallId, ConfigError> {
-        self.begin();
+        self.begin(now);
         let call = CallId(self.next_call);
         let timeouts = spec.timeouts.over(&self.config.timeout_options).derive(spec.timed)?;
         let progress = spec.progress.then(|| Id::String(self.request_id(call)));
@@ -273,7 +266,7 @@ impl Client {
 
     /// Sends a notification. It settles as [`Settlement::Accepted`] when the server took it.
     pub fn notify(&mut self, now: Instant, method: &str, params: &str) -> CallId {
-        self.begin();
+        self.begin(now);
         let entry = self.entry(now, Kind::Notification, method, notification(method, params));
         let call = self.open(entry);
         self.enqueue(now, call);
@@ -283,7 +276,7 @@ impl Client {
     /// Sends the answer to an [`Output::Request`]: the text of a whole JSON-RPC response, under the id of that message.
     /// It goes out under the id as the server wrote it. A no-op where no such request is open.
     pub fn answer(&mut self, now: Instant, body: &str) {
-        self.begin();
+        self.begin(now);
         self.answer_request(now, body);
     }
 
@@ -291,13 +284,13 @@ impl Client {
     /// by one; those that are not in hand are left out. Of a call whose outcome is drained and not told yet, an event that
     /// failed gives an [`Event::EventSkipped`] that is to be told before that outcome.
     pub fn handled(&mut self, now: Instant, call: CallId, keys: RangeInclusive<u32>, ok: bool) {
-        self.begin();
+        self.begin(now);
         self.on_handled(now, call, &keys, ok);
     }
 
     /// The application found events missing between two of its own: a certain gap.
     pub fn report_gap(&mut self, now: Instant, call: CallId) {
-        self.begin();
+        self.begin(now);
         self.on_gap(now, call, GapKind::Missing, true, None, None);
     }
 
@@ -322,15 +315,14 @@ impl Client {
 
     /// Ends a call by the caller's wish: it settles at once, then the server is told. A no-op for a call that ended.
     pub fn cancel(&mut self, now: Instant, call: CallId) {
-        self.begin();
+        self.begin(now);
         self.cancel_call(now, call);
     }
 
     /// Takes what happened outside.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
-        self.begin();
+        self.begin(now);
         self.unreported.clear();
-        self.wake(now);
         match input {
             Input::Timeout => {}
             Input::Sent(exchange) => self.on_sent(exchange),
@@ -388,8 +380,10 @@ impl Client {
         }
     }
 
-    /// Every mutation begins here: the messages of earlier ones are given up, once their outputs are drained.
-    fn begin(&mut self) {
+    /// Every mutation begins here: time that was slept through is forgiven, whoever wakes us, and the messages of
+    /// earlier mutations are given up, once their outputs are drained.
+    fn begin(&mut self, now: Instant) {
+        self.wake(now);
         if self.outputs.is_empty() {
             self.messages.clear();
             self.message_count = 0;

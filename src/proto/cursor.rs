@@ -258,6 +258,11 @@ impl Cursor {
         }
     }
 
+    /// Whether an event with this id failed: it is to come again.
+    pub(crate) fn is_due(&self, id: &str) -> bool {
+        self.blocks.iter().any(|block| block.state == State::Failed && block.id.as_deref() == Some(id))
+    }
+
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.
     pub(crate) fn is_passed(&self, id: &str) -> bool {
         let waits = |block: &Block| block.bytes == 0 && block.id.as_deref() == Some(id);

@@ -52,6 +52,7 @@ mod json;
 pub mod jsonrpc;
 mod ledger;
 mod machines;
+mod repeats;
 mod replay;
 mod server_requests;
 mod server_text;
@@ -63,7 +64,7 @@ mod stream;
 mod time;
 mod timer;
 
-pub use client::{CallSpec, Challenge, Client, Input, Load, Output, Terms};
+pub use client::{CallSpec, Client, Input, Load, Output, Terms};
 pub use config::{Config, OnGap, Options, TimeoutOptions};
 pub use era::{Era, EraOption};
 pub use error::{ConfigError, Outcome, Reason};
@@ -73,6 +74,7 @@ pub use event::{
 };
 pub use facts::SessionFacts;
 pub use http::{HttpRequest, IoFailure, Manner, Method, Redirect, ResponseHead, Target};
+pub use machines::credentials::Challenge;
 pub use machines::redirect::RedirectPolicy;
 pub use replay::ReplayOption;
 pub use sorted::SortedMap;

@@ -9,6 +9,7 @@ use super::machines::dialect::Dialect;
 use super::machines::liveness::Liveness;
 use super::machines::outage::Outage;
 use super::machines::redirect::Endpoint;
+use super::repeats::Repeats;
 use super::replay::Hints;
 use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
@@ -60,6 +61,8 @@ pub(crate) struct Session {
     pub(crate) outage: Outage,
     /// Prefixes of event ids, and the call that uses each; `None`: several do.
     prefixes: SortedMap<String, Option<CallId>>,
+    /// What its streams have brought.
+    pub(crate) repeats: Repeats,
     /// A stream was given up before it showed an id: the server may go on to count for it.
     pub(crate) gave_up_unseen: bool,
     /// When the latest replacements began.
@@ -84,8 +87,9 @@ pub(crate) struct Session {
 const MOST_ID_BYTES: usize = 1_024;
 
 impl Session {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
+            repeats: Repeats::new(seed),
             state: State::New,
             facts: Facts::default(),
             endpoint: Endpoint::default(),
@@ -164,6 +168,7 @@ impl Session {
         self.hints.forget();
         self.gave_up_unseen = false;
         self.prefixes.clear();
+        self.repeats.forget();
     }
 
     pub(crate) fn is_over(&self) -> bool {

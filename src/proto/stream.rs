@@ -6,6 +6,7 @@ use super::cursor::Cursor;
 use super::gap::GapWatch;
 use super::http::ResponseHead;
 use super::machines::race::Race;
+use super::repeats::Near;
 use super::sse::Decoder;
 use super::time::Instant;
 use super::ExchangeId;
@@ -102,7 +103,11 @@ impl Events {
 /// A lineage of one call.
 pub(crate) struct Stream {
     pub(crate) phase: Phase,
+    /// Its POST: what it goes by among the streams of its call.
+    pub(crate) post: ExchangeId,
     pub(crate) cursor: Cursor,
+    /// What it brought last, whoever repeats it.
+    pub(crate) near: Near,
     pub(crate) gaps: GapWatch,
     /// The server's `retry`: belongs to this lineage and stays until changed.
     pub(crate) retry: Option<Duration>,
@@ -154,7 +159,9 @@ impl Stream {
     pub(crate) fn new(post: ExchangeId) -> Self {
         Self {
             phase: Phase::Posting(post),
+            post,
             cursor: Cursor::default(),
+            near: Near::default(),
             gaps: GapWatch::default(),
             retry: None,
             barren: 0,
@@ -198,10 +205,9 @@ impl Stream {
         }
     }
 
-    /// Whether a resumed stream repeats an event that is in hand or was handled; and its place.
-    pub(crate) fn is_repeat(&mut self, id: &str) -> Option<u64> {
-        self.events().filter(|events| events.resumed)?;
-        self.cursor.is_repeat(id)
+    /// Whether a GET opened the stream that is open.
+    pub(crate) fn is_resumed(&mut self) -> bool {
+        self.events().is_some_and(|events| events.resumed)
     }
 
     /// The cursor, where a resume is possible.

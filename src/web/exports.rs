@@ -170,7 +170,7 @@ pub fn reconnect(handle: u32, now: f64, call: u32) -> u32 {
 /// The protocol version that the Client negotiated.
 #[wasm_bindgen]
 pub fn set_version(handle: u32, now: f64, version: &str) -> u32 {
-    enter(handle, now, |client, _| client.set_version(version))
+    enter(handle, now, |client, now| client.set_version(now, version))
 }
 
 /// A value that goes to the server, and is not to be shown.

@@ -228,3 +228,235 @@ fn a_call_that_went_on_in_another_session_is_not_sent_again_when_credentials_com
     assert_eq!(world.requests.len(), 2, "it is under way already");
     assert!(world.is_pending(waiting));
 }
+
+/// A server that likes one token only: the provider's first one is stale.
+#[test]
+fn a_token_that_is_refused_ends_its_call_and_the_next_call_asks_for_another() {
+    let mut world = world();
+    let unlucky = world.call();
+    for _ in 0..2 {
+        let (post, _) = world.request();
+        refuse(&mut world, post, 401);
+        authorized(&mut world, true);
+    }
+    assert_eq!(world.failure(unlucky).reason, Reason::Unauthorized);
+    assert!(world.failure(unlucky).text.contains("401 to new credentials, too"));
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    assert_eq!(world.challenges.len(), 2);
+    authorized(&mut world, true);
+    answer(&mut world, call);
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_tool_that_is_always_refused_ends_whatever_other_calls_are_accepted_meanwhile() {
+    let mut world = world();
+    let refused = world.call();
+    for _ in 0..2 {
+        let (post, _) = world.request();
+        refuse(&mut world, post, 401);
+        authorized(&mut world, true);
+        let other = world.call();
+        let place = world.requests.len() - 1;
+        let (post, request) = world.requests.remove(place).unwrap();
+        world.head(post, 200, JSON, None);
+        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
+        world.end(post);
+        assert!(world.answer(other).contains("result"));
+    }
+    assert_eq!(world.failure(refused).reason, Reason::Unauthorized);
+    assert_eq!(world.challenges.len(), 1);
+}
+
+#[test]
+fn a_server_that_alternates_refusals_with_streams_gets_three_refreshes_of_one_call() {
+    let mut world = world();
+    let call = world.call();
+    let mut events = 0;
+    while world.is_pending(call) {
+        let (_, exchange, _) = world.next_request();
+        refuse(&mut world, exchange, 401);
+        if !world.is_pending(call) {
+            break;
+        }
+        authorized(&mut world, true);
+        let (exchange, _) = world.request();
+        world.head(exchange, 200, SSE, None);
+        events += 1;
+        world.body(exchange, &note(&format!("e{events}"), "a"));
+        world.cut(exchange);
+    }
+    assert_eq!(world.failure(call).reason, Reason::Unauthorized);
+    assert!(world.failure(call).text.contains("401 again after three refreshes"));
+    assert_eq!(world.challenges.len(), 3);
+}
+
+#[test]
+fn all_calls_of_a_session_together_get_ten_refreshes_a_minute() {
+    let mut world = world();
+    let refreshes = |world: &mut World| {
+        let call = world.call();
+        let (post, _) = world.request();
+        let before = world.challenges.len();
+        refuse(world, post, 401);
+        match world.challenges.len() > before {
+            true => {
+                authorized(world, true);
+                answer(world, call);
+                true
+            }
+            false => {
+                assert_eq!(world.failure(call).reason, Reason::Unauthorized);
+                assert!(world.failure(call).text.contains("ten times within a minute"));
+                false
+            }
+        }
+    };
+    for _ in 0..10 {
+        assert!(refreshes(&mut world));
+    }
+    assert!(!refreshes(&mut world));
+    world.pass(60_000);
+    assert!(refreshes(&mut world));
+}
+
+#[test]
+fn after_a_provider_was_late_the_next_refusal_asks_it_again() {
+    let mut world = world();
+    let late = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    world.pass(30_000);
+    assert!(!world.is_pending(late));
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(&mut world, post, 401);
+    assert_eq!(world.challenges.len(), 2);
+    authorized(&mut world, true);
+    answer(&mut world, call);
+    world.assert_nothing_is_left();
+}
+
+/// A call whose stream fell silent behind the event `1`, in which the resume beside it is refused.
+fn silent_and_refused() -> (World, CallId, String, ExchangeId) {
+    let mut world = world();
+    let (call, id, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.pass(45_000);
+    let (get, _) = world.request();
+    refuse(&mut world, get, 401);
+    assert_eq!(world.challenges, [(call, Challenge::Unauthorized)]);
+    assert!(world.requests.is_empty() && !world.aborted.contains(&post), "{:?}", world.requests);
+    (world, call, id, post)
+}
+
+#[test]
+fn a_refused_resume_beside_a_silent_body_is_made_again_with_other_credentials() {
+    let (mut world, call, id, post) = silent_and_refused();
+    authorized(&mut world, true);
+    let (get, request) = world.request();
+    assert_eq!(header(&request, "last-event-id"), Some("1"));
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert!(world.aborted.contains(&post));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_silent_body_is_read_on_whatever_becomes_of_the_credentials_for_the_resume_beside_it() {
+    for ok in [true, false] {
+        let (mut world, call, id, post) = silent_and_refused();
+        world.body(post, &note("2", "b"));
+        authorized(&mut world, ok);
+        assert!(world.is_pending(call) && !world.requests.iter().any(|(_, r)| r.body.is_none()), "{ok}");
+        world.body(post, &result(&id));
+        assert!(world.answer(call).contains("ok"));
+    }
+    let (mut world, call, id, post) = silent_and_refused();
+    world.pass(30_000);
+    assert!(world.is_pending(call), "the provider is late");
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn more_scope_counts_as_asked_for_only_if_it_was() {
+    let mut world = World::connected(Options { auth: true, max_step_ups: Some(1.0), ..options() });
+    let (stale, narrow) = (world.call(), world.call());
+    let ((a, _), (b, _)) = (world.request(), world.request());
+    refuse(&mut world, a, 401);
+    refuse(&mut world, b, 403);
+    authorized(&mut world, true);
+    answer(&mut world, stale);
+    let (b, _) = world.request();
+    refuse(&mut world, b, 403);
+    assert_eq!(world.challenges, [(stale, Challenge::Unauthorized), (narrow, Challenge::StepUp)]);
+    authorized(&mut world, true);
+    answer(&mut world, narrow);
+}
+
+#[test]
+fn a_flight_that_fails_fails_those_who_wanted_that_and_the_others_ask_for_theirs() {
+    let mut world = World::connected(Options { auth: true, max_step_ups: Some(1.0), ..options() });
+    let (stale, narrow) = (world.call(), world.call());
+    let ((a, _), (b, _)) = (world.request(), world.request());
+    refuse(&mut world, b, 403);
+    refuse(&mut world, a, 401);
+    assert_eq!(world.challenges, [(narrow, Challenge::StepUp)]);
+    authorized(&mut world, false);
+    assert_eq!(world.failure(narrow).reason, Reason::Forbidden);
+    assert!(world.is_pending(stale));
+    assert_eq!(world.challenges[1..], [(stale, Challenge::Unauthorized)]);
+    authorized(&mut world, true);
+    answer(&mut world, stale);
+    world.assert_nothing_is_left();
+}
+
+/// The call waits for credentials in a session that dies meanwhile, and goes on in the next.
+#[test]
+fn what_a_call_of_a_dead_session_waited_for_is_nothing_to_it_in_the_next_one() {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    let other = world.call();
+    let (dead, _) = world.request();
+    refuse(&mut world, post, 403);
+    assert_eq!(world.challenges, [(call, Challenge::StepUp)]);
+    world.head(dead, 404, "", None);
+    world.end(dead);
+    let (hello, request) = world.request();
+    let id = id_of(&request);
+    world.head(hello, 200, JSON, Some("s2"));
+    world.body(hello, &format!(r#"{{"jsonrpc":"2.0","id":{id},{GREETING}"#));
+    world.end(hello);
+    let (confirm, _) = world.request();
+    world.head(confirm, 202, "", None);
+    authorized(&mut world, false);
+    assert!(world.is_pending(call) && world.is_pending(other));
+    answer(&mut world, call);
+    answer(&mut world, other);
+}
+
+#[test]
+fn a_sleep_is_forgiven_whoever_wakes_the_client() {
+    let mut world = world();
+    let call = world.call();
+    let (post, request) = world.request();
+    let id = id_of(&request);
+    refuse(&mut world, post, 401);
+    // The provider is there before any timer is: the sleep was longer than recoveryMs.
+    world.now = world.now + std::time::Duration::from_secs(200);
+    authorized(&mut world, true);
+    let (post, _) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, "id: e1\n\n");
+    world.cut(post);
+    let (_, get, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("e1"), "recoveryMs is not used up");
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}

@@ -52,8 +52,8 @@ fn a_clients_session_is_told_with_what_it_said_and_each_change_of_it() {
     let facts = last(&world);
     assert_eq!((facts.session_id.as_deref(), facts.hello.as_deref()), (Some("s1"), Some(HELLO)));
     assert!(facts.greeting.is_some_and(|greeting| greeting.contains("capabilities")));
-    world.client.set_version("2025-06-18");
-    world.client.set_version("2025-06-18");
+    world.client.set_version(world.now, "2025-06-18");
+    world.client.set_version(world.now, "2025-06-18");
     world.drain();
     assert_eq!(last(&world).protocol_version.as_deref(), Some("2025-06-18"));
     assert_eq!(world.facts.len(), 2);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{ExchangeId, Method, Options, Reason, ResponseHead};
+use landfall::proto::{Event, ExchangeId, GapKind, Method, OnGap, Options, Reason, ResponseHead};
 
 /// A session whose GET stream was asked for.
 fn listening() -> (World, ExchangeId) {
@@ -304,5 +304,29 @@ fn the_host_times_the_waits_before_it_is_opened_again_where_it_wants_to() {
         world.client.reconnect(world.now, call);
         world.drain();
         get = world.request().0;
+    }
+}
+
+#[test]
+fn what_is_missing_on_it_is_told_as_a_gap_of_the_session_and_nothing_is_done_about_it() {
+    for on_gap in [OnGap::Continue, OnGap::Fail, OnGap::Reissue] {
+        let mut world = World::connected(Options { listen: true, on_gap, ..options() });
+        let (get, _) = world.request();
+        world.head(get, 200, SSE, None);
+        for event in ["n/1", "n/2", "n/3"] {
+            world.body(get, &note(event, "a"));
+        }
+        world.cut(get);
+        let (_, get, _) = world.next_request();
+        world.head(get, 200, SSE, None);
+        world.body(get, &note("n/9", "a"));
+        let is_told = |(call, event): &(Option<landfall::proto::CallId>, Event)| {
+            call.is_none() && matches!(event, Event::Gap { kind: GapKind::Missing, certain: true, .. })
+        };
+        assert_eq!(world.events.iter().filter(|told| is_told(told)).count(), 1, "{on_gap:?}");
+        world.body(get, &note("n/10", "a"));
+        assert_eq!(world.messages.len(), 5, "it is read on");
+        assert!(!world.aborted.contains(&get));
+        assert_eq!(world.client.metrics(false).gaps, 1);
     }
 }

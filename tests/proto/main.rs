@@ -12,6 +12,7 @@ mod doubt;
 mod edges;
 mod facts;
 mod gaps;
+mod guards;
 mod handled;
 mod handshake;
 mod hangs;

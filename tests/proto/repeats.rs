@@ -100,3 +100,92 @@ fn a_broken_first_event_is_no_cursor() {
     world.end(post);
     assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
 }
+
+/// A server that sends an event again on the stream that has brought it.
+#[test]
+fn a_live_stream_that_repeats_itself_is_not_heard_twice_and_the_same_id_with_other_data_is_new() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.body(
+        post,
+        &(note("1", "a") + &note("1", "a") + &note("2", "b") + &note("1", "a") + &note("1", "c")),
+    );
+    assert_eq!(world.messages.len(), 3);
+    assert_eq!(world.client.metrics(false).duplicates, 2);
+    let block = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n";
+    world.body(post, &block.repeat(2));
+    assert_eq!(world.messages.len(), 5, "what has no id is always new");
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn what_other_streams_have_brought_is_dropped_when_a_resume_replays_it() {
+    let mut world = World::connected(options());
+    let streams: Vec<_> = (0..3).map(|_| world.streaming()).collect();
+    let mut all = String::new();
+    for (n, (_, _, post)) in streams.iter().enumerate() {
+        for event in 1..=3 {
+            let event = note(&format!("s{n}-{event}"), "x");
+            world.body(*post, &event);
+            all += &event;
+        }
+    }
+    let (call, id, post) = &streams[1];
+    world.cut(*post);
+    let get = resume(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &(all + &note("s1-4", "x")));
+    assert_eq!(world.messages.len(), 10);
+    assert_eq!(world.client.metrics(false).duplicates, 9);
+    world.body(get, &result(id));
+    assert!(world.answer(*call).contains("ok"));
+}
+
+#[test]
+fn where_ids_are_those_of_each_stream_only_the_stream_itself_is_asked() {
+    let mut world = World::connected(options());
+    let (_, _, other) = world.streaming();
+    world.body(other, &(note("1", "x") + &note("2", "x") + &note("3", "x")));
+    let (_, _, post) = world.streaming();
+    world.body(post, &note("1", "x"));
+    assert_eq!(world.messages.len(), 4);
+    world.cut(post);
+    let get = resume(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &(note("1", "x") + &note("2", "x") + &note("3", "x")));
+    assert_eq!(world.messages.len(), 6);
+    assert_eq!(world.client.metrics(false).duplicates, 1);
+}
+
+#[test]
+fn an_event_of_another_session_is_no_repeat() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    world.body(post, &note("a/1", "x"));
+    let safe = landfall::proto::CallSpec {
+        method: "tools/call".to_string(),
+        idempotent: true,
+        ..landfall::proto::CallSpec::default()
+    };
+    let call = world.call_with(safe);
+    let (refused, _) = world.request();
+    world.head(refused, 404, "", None);
+    world.end(refused);
+    let (hello, request) = world.request();
+    let id = crate::world::id_of(&request);
+    world.head(hello, 200, crate::world::JSON, Some("s2"));
+    world.body(hello, &format!(r#"{{"jsonrpc":"2.0","id":{id},{}"#, crate::world::GREETING));
+    world.end(hello);
+    let (confirm, _) = world.request();
+    world.head(confirm, 202, "", None);
+    let (post, _) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, "id: b/0\n\n");
+    world.cut(post);
+    let get = resume(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &note("a/1", "x"));
+    assert_eq!(world.messages.len(), 2);
+    assert!(world.is_pending(call));
+}

@@ -105,8 +105,8 @@ impl Client {
     }
 
     /// `MCP-Protocol-Version` of later messages, as the Client negotiated it.
-    pub fn set_version(&mut self, version: &str) {
-        self.begin();
+    pub fn set_version(&mut self, now: Instant, version: &str) {
+        self.begin(now);
         self.session.facts.edit().protocol_version = Some(version.to_string());
     }
 
@@ -120,7 +120,7 @@ impl Client {
 
     /// Ends the session at the server, by DELETE, and keeps the client. Exactly one [`Output::Settle`] follows.
     pub fn terminate(&mut self, now: Instant) -> CallId {
-        self.begin();
+        self.begin(now);
         let entry = self.entry(now, Kind::Terminate, "DELETE", String::new());
         let call = self.open(entry);
         self.enqueue(now, call);
@@ -129,7 +129,7 @@ impl Client {
 
     /// The host ends a wait that it was given by [`Output::Schedule`]. A no-op where nothing waits for that.
     pub fn reconnect(&mut self, now: Instant, call: CallId) {
-        self.begin();
+        self.begin(now);
         let Some(stream) = self.stream(call).filter(|stream| stream.scheduled) else { return };
         stream.scheduled = false;
         // A host that is in a hurry is no reason for a storm, and a `Retry-After` is a floor for everybody.

@@ -76,8 +76,9 @@ impl Client {
     /// A timer that is very late means that we slept: no clock but the deadline counted it, and a deadline that passed
     /// in it is judged after one more attempt.
     pub(super) fn wake(&mut self, now: Instant) {
+        let last = std::mem::replace(&mut self.awake, now);
         let Some((due, _)) = self.timers.next() else { return };
-        let slept = now.since(due);
+        let slept = now.since(due.max(last));
         if slept < SLEEP {
             return;
         }

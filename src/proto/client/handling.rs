@@ -254,7 +254,11 @@ impl Client {
         };
         entry.diagnostics.gaps += 1;
         self.stats.gaps += 1;
-        self.call_event(now, call, Event::Gap { kind, certain, before, after });
+        let event = Event::Gap { kind, certain, before, after };
+        match self.session.listen == Some(call) {
+            true => self.event(now, None, event),
+            false => self.call_event(now, call, event),
+        }
     }
 
     fn act_on_gap(&mut self, now: Instant, call: CallId) {

@@ -21,7 +21,7 @@ impl Client {
     /// Begins the handshake: [`Output::Ready`] or a failed settlement of this call follows; none where the messages of a
     /// Client are carried, which does its own. A no-op after the first time.
     pub fn connect(&mut self, now: Instant) -> Option<CallId> {
-        self.begin();
+        self.begin(now);
         if self.session.state != State::New {
             return None;
         }
@@ -150,7 +150,7 @@ impl Client {
     /// Ends the session: pending calls settle as `closed` at once, the server is told by DELETE (at most 2 s), then
     /// [`Output::Closed`]. Nothing happens after it. A no-op after the first time.
     pub fn close(&mut self, now: Instant) {
-        self.begin();
+        self.begin(now);
         if self.session.is_over() {
             return;
         }

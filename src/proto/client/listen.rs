@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::Client;
+use crate::proto::config::OnGap;
 use crate::proto::event::{Event, Level, ListenState};
 use crate::proto::http::{header_value, Method, ResponseHead};
 use crate::proto::ledger::Kind;
@@ -23,6 +24,7 @@ impl Client {
             return;
         }
         let mut entry = self.entry(now, Kind::Listen, "GET", String::new());
+        entry.request.on_gap = OnGap::Continue; // Nothing can be sent again, and nothing fails.
         entry.lineage.stream = Some(Stream { phase: Phase::Waiting, ..Stream::new(ExchangeId(0)) });
         let call = self.open(entry);
         self.session.listen = Some(call);
@@ -57,6 +59,9 @@ impl Client {
     ) {
         if head.is_success() && head.is_event_stream() {
             let resumed = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
+            if let Some(stream) = self.stream(call).filter(|_| resumed) {
+                stream.gaps.resumed();
+            }
             let events = Events::new(now, self.decoder(), resumed);
             self.event(now, None, Event::Listen { state: ListenState::Open });
             return self.read(now, call, exchange, Body::Events(Box::new(events)));
@@ -64,7 +69,7 @@ impl Client {
         self.abort(exchange);
         self.note_retry_after(now, call, head);
         match head.status {
-            401 | 403 if self.reauthorize(now, call, head, Resend::Get) => {}
+            401 | 403 if self.reauthorize(now, call, head, Some(Resend::Get)).is_ok() => {}
             408 | 409 | 425 | 429 | 500 | 502..=599 => self.listen_later(now, call),
             // Where there is a session, it may be that which is not found.
             404 | 410 if self.session.facts.session_id.is_some() => {

@@ -1,5 +1,6 @@
 //! JSON-RPC messages: whose they are, and what they mean.
 
+use super::send::PONG;
 use super::{Client, Output};
 use crate::proto::event::{Event, Settlement};
 use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
@@ -146,7 +147,7 @@ impl Client {
         let written = field(text, &["id"]).unwrap_or_default();
         if method == "ping" {
             let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{written},\"result\":{{}}}}");
-            return self.send_control(now, "pong", body);
+            return self.send_control(now, PONG, body);
         }
         let shakes_hands = |entry: &Call| matches!(entry.request.kind, Kind::Initialize | Kind::Handshake);
         if !self.is_ready() || self.ledger.peek(call).is_some_and(shakes_hands) {

@@ -133,6 +133,9 @@ impl Client {
         self.stop_race(call);
         self.stats.on_refused(head.status);
         self.note_retry_after(now, call, head);
+        if standing == Standing::Lost && self.reauthorize(now, call, head, None).is_ok() {
+            return;
+        }
         self.on_standing(now, call, standing);
     }
 

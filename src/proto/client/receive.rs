@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::messages::Handing;
 use super::{Client, Output};
 use crate::proto::error::Reason;
-use crate::proto::event::{AttemptResult, DropCause, Event, GapKind, Recent, Settlement};
+use crate::proto::event::{AttemptResult, DropCause, Event, Recent, Settlement};
 use crate::proto::facts::Identity;
 use crate::proto::gap::split;
 use crate::proto::http::{IoFailure, Reach, Redirect, ResponseHead};
@@ -40,8 +40,11 @@ impl Client {
         }
         self.session.liveness.http_answered();
         self.headers_passed(call);
-        if head.is_success() {
-            self.credentials.accepted();
+        if let Some(entry) = self.ledger.get(call).filter(|_| head.is_success()) {
+            match entry.is_endless() {
+                true => entry.delivery.credentials.accepted_for_good(),
+                false => entry.delivery.credentials.accepted(),
+            }
         }
         if self.is_hedge(call, exchange) {
             return self.on_hedge_head(now, call, exchange, &head);
@@ -245,7 +248,10 @@ impl Client {
             Item::Id(_) | Item::LongId if !has_cursor => {}
             Item::Comment => entry.diagnostics.last_heartbeat_at = Some(now.as_millis()),
             Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
-            Item::Id(id) => self.arrive(now, call, Some(id), None, 0),
+            Item::Id(id) => {
+                self.note_came(call, id, None);
+                self.arrive(now, call, Some(id), None, 0);
+            }
             Item::LongId => self.arrive(now, call, Some(""), None, 0), // Too long to keep: as if it were cleared.
             Item::Event { data, id, own_id, .. } => {
                 self.on_event(now, call, data, (own_id && has_cursor).then_some(id));
@@ -256,6 +262,7 @@ impl Client {
     /// One block with data. Its id is committed when it was handled, and all before it.
     fn on_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
         if data.is_empty() {
+            id.inspect(|id| self.note_came(call, id, None));
             return self.arrive(now, call, id, None, 0);
         }
         self.note_event(now, call, data, id);
@@ -264,12 +271,16 @@ impl Client {
             return self.on_broken(now, call, id);
         }
         let is_response = self.is_response(call, &payload, |_| true);
-        let repeat = id.filter(|_| !is_response).and_then(|id| self.stream(call)?.is_repeat(id));
-        if let Some(place) = repeat {
+        let named = id.filter(|id| !is_response && !id.is_empty());
+        let print = named.map(|id| self.session.repeats.print(id, data));
+        if let Some(place) = named.zip(print).and_then(|(id, print)| self.repeats(call, id, print)) {
             return self.drop_repeat(now, call, place);
         }
         if !self.check_gap(now, call, id, is_response) {
             return;
+        }
+        if let Some(id) = named {
+            self.note_came(call, id, print);
         }
         if !matches!(payload, Payload::Other) {
             self.note_fresh(now, call, id.is_some());
@@ -348,18 +359,6 @@ impl Client {
             at: now.as_millis(),
             bytes: data.len(),
         });
-    }
-
-    fn drop_repeat(&mut self, now: Instant, call: CallId, place: u64) {
-        if let Some(events) = self.events_of(call) {
-            events.repeats += 1;
-        }
-        let Some(entry) = self.ledger.get(call) else { return };
-        entry.diagnostics.duplicates += 1;
-        self.stats.duplicates += 1;
-        if entry.lineage.stream.as_mut().is_some_and(|stream| stream.gaps.is_disordered(place)) {
-            self.on_gap(now, call, GapKind::Order, false, None, None);
-        }
     }
 
     /// A message came on the call's own stream: its clocks are full again, and whatever failed before is over.

@@ -10,7 +10,7 @@ use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{Redirect, ResponseHead};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dialect::CancelBy;
-use crate::proto::machines::outage::MayGo;
+use crate::proto::machines::outage::{self, MayGo};
 use crate::proto::machines::recovery::{self, Happened, Pace, Step};
 use crate::proto::stream::{Body, Brought, Events, Phase, Resend};
 use crate::proto::time::{millis, Instant};
@@ -261,14 +261,15 @@ impl Client {
         let status = head.status;
         self.stats.on_refused(status);
         self.note_retry_after(now, call, head);
-        let may_renew = matches!(status, 401 | 403);
-        if !(may_renew && self.reauthorize(now, call, head, Resend::Get)) {
+        if let Err(why) = self.reauthorize(now, call, head, Some(Resend::Get)) {
             let to = match &head.redirect {
                 Some(Redirect::Followed(target)) => Some(target.shown()),
                 _ => None,
             };
             let text = match &to {
-                _ if may_renew => format!("the server answered the resume with {status}"),
+                _ if matches!(status, 401 | 403) => {
+                    format!("the server answered the resume with {status}{why}")
+                }
                 Some(to) => format!("the resume was redirected to {to}, which holds no stream"),
                 None => format!("the server can't resume this stream: it answered {status}"),
             };
@@ -305,12 +306,20 @@ impl Client {
     /// Whether the call may make its attempt. One that waits longer than our own backoff ever does, at its server's
     /// word, speaks for nobody.
     fn may_attempt(&mut self, now: Instant, call: CallId) -> bool {
-        if self.ledger.peek(call).is_none_or(Call::is_endless) {
-            return true;
-        }
+        let Some(entry) = self.ledger.peek(call).filter(|entry| !entry.is_endless()) else { return true };
+        let attempt = match entry.lineage.stream {
+            Some(_) => outage::Attempt::Resume,
+            None => outage::Attempt::Post,
+        };
         let soon = now + self.config.backoff.max;
         let waits = |call| self.timers.at(Owner::Call(call), Clock::Wait);
-        self.session.outage.may_go(call, |speaker| waits(speaker).is_some_and(|at| at > soon)) == MayGo::Now
+        let is_far = |speaker| waits(speaker).is_some_and(|at| at > soon);
+        let connect = self.config.timeouts.connect;
+        let may_go = self.session.outage.may_go(now, call, attempt, connect, is_far);
+        if may_go == MayGo::Later {
+            self.timers.set(Owner::Call(call), Clock::Wait, now + connect);
+        }
+        may_go == MayGo::Now
     }
 
     /// A wait is over.

@@ -42,9 +42,7 @@ impl Client {
         if lost {
             return self.session_died(now);
         }
-        if self.reauthorize(now, call, head, Resend::Post) {
-            return;
-        }
+        let Err(why) = self.reauthorize(now, call, head, Some(Resend::Post)) else { return };
         if let Some(entry) = self.ledger.get(call).filter(|_| self.config.carry) {
             entry.delivery.attempt.refusal = Some(Refusal { status: head.status, body: body.to_string() });
         }
@@ -54,7 +52,7 @@ impl Client {
         let said = self.said(&body, head.status);
         let said = if said.is_empty() { said } else { format!(": {said}") };
         let hidden = self.hidden_session(call, head.status).unwrap_or_default();
-        let text = format!("the server answered {}{said}{hidden}", head.status);
+        let text = format!("the server answered {}{why}{said}{hidden}", head.status);
         match meaning {
             Meaning::Later(reason) => {
                 let floor = head.retry_after(now.as_millis());

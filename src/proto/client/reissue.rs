@@ -146,6 +146,7 @@ impl Client {
         self.session.outage.unpark(call);
         self.session.endpoint.gone(call);
         self.end_questions(call);
+        self.credentials.leave(call);
         self.stop_timers_of_stream(call);
         let entry = self.ledger.get(call)?;
         let stream = entry.lineage.stream.take();

@@ -9,12 +9,15 @@ use crate::proto::ledger::{notification, request, Call, Kind};
 use crate::proto::machines::dialect::{Asking, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
+use crate::proto::repeats::stream_of;
 use crate::proto::session::State;
 use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
 
+/// What our answer to a `ping` of the server's goes by.
+pub(super) const PONG: &str = "pong";
 /// The reason text of a cancellation: fixed, since the real one may be private.
 const CANCEL_TEXT: &str = "the client no longer waits for this request";
 
@@ -120,6 +123,7 @@ impl Client {
         let kind = entry.request.kind;
         if let Some(cursor) = entry.lineage.resume_from.take() {
             entry.lineage.stream = Some(Stream::adopted(&cursor));
+            self.session.repeats.note(&cursor, None, stream_of(call, ExchangeId(0)), true);
             entry.lineage.adopts = true;
             entry.delivery.sent();
             return match header_value(&cursor) {
@@ -247,10 +251,9 @@ impl Client {
         let headers = entry.map_or_else(Vec::new, |entry| {
             entry.request.dialect.headers(Asking { method, rpc: &entry.request.method, session, cursor })
         });
-        let credentials = self.credentials.generation;
         if let Some(entry) = self.ledger.get(call) {
             entry.delivery.attempt.headers = headers.iter().map(|(name, _)| *name).collect();
-            entry.delivery.attempt.credentials = credentials;
+            self.credentials.sent(&mut entry.delivery.credentials);
             entry.delivery.attempt.redirects = hop.redirects;
             entry.delivery.attempt.refusal = None;
         }
@@ -337,12 +340,16 @@ impl Client {
         self.post_control(now, control);
     }
 
-    /// POSTs it, or lets it wait; what a flood brings beyond that is dropped.
+    /// POSTs it, or lets it wait. Where too many wait, a pong gives way: only what is no pong is somebody's word.
     fn post_control(&mut self, now: Instant, control: CallId) {
-        match self.dispatch.control(control) {
+        let is_pong = |call| self.ledger.peek(call).is_some_and(|entry| entry.request.method == PONG);
+        match self.dispatch.control(control, is_pong) {
             Control::Go => self.post(now, control),
             Control::Wait => {}
-            Control::Drop => _ = self.ledger.close(control),
+            Control::WaitFor(pong) => _ = self.ledger.close(pong),
+            Control::Drop => {
+                self.fail(now, control, Reason::QueueFull, "too many messages of our own wait");
+            }
         }
     }
 

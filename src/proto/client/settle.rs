@@ -152,7 +152,7 @@ impl Client {
         }
         self.dispatch.gone(call);
         self.end_questions(call);
-        self.credentials.waiting.retain(|(waiting, _)| *waiting != call);
+        self.credentials.leave(call);
         self.session.endpoint.gone(call);
         self.drop_waiting_answers(now, call);
         if let Some(stream) = &entry.lineage.stream {

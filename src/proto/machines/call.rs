@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::credentials::Standing;
 use super::dialect::Dialect;
 use crate::proto::config::{OnGap, Timeouts};
 use crate::proto::cursor::Held;
@@ -121,8 +122,8 @@ pub(crate) struct Delivery {
     /// The session it belongs to, where that is not the one in use: `initialize` has its own, adopted only with its
     /// result.
     pub(crate) identity: Option<Identity>,
-    /// How often more scope was asked for.
-    pub(crate) step_ups: usize,
+    /// What it has seen of credentials.
+    pub(crate) credentials: Standing,
     /// Its request was rejected once for what may be CORS.
     pub(crate) cors_suspected: bool,
     /// Why the caller cancelled it, in his words.
@@ -137,8 +138,6 @@ pub(crate) struct Delivery {
 pub(crate) struct Attempt {
     /// Header names of it.
     pub(crate) headers: Vec<&'static str>,
-    /// Which credentials it was sent with.
-    pub(crate) credentials: u32,
     /// How many redirects led to it.
     pub(crate) redirects: u32,
     /// How it was refused.
@@ -254,7 +253,7 @@ impl Delivery {
             sent_beside: false,
             stranded: false,
             identity: request.kind.begins_session().then(Identity::default),
-            step_ups: 0,
+            credentials: Standing::default(),
             cors_suspected: false,
             cancel_reason: None,
             warned: Vec::new(),

@@ -77,6 +77,8 @@ pub(crate) enum Place {
 pub(crate) enum Control {
     Go,
     Wait,
+    /// It waits in place of this one, which is dropped.
+    WaitFor(CallId),
     /// A flood brought more than are kept.
     Drop,
 }
@@ -229,16 +231,19 @@ impl Dispatch {
         self.taken(Slot::Control) < most
     }
 
-    /// A message of our own is to go.
-    pub(crate) fn control(&mut self, control: CallId) -> Control {
+    /// A message of our own is to go. Where too many wait, the first that gives way to others does.
+    pub(crate) fn control(&mut self, control: CallId, gives_way: impl Fn(CallId) -> bool) -> Control {
         if self.may_control() {
             return Control::Go;
         }
-        if self.controls.len() == MOST_WAITING_CONTROLS {
-            return Control::Drop;
+        if self.controls.len() < MOST_WAITING_CONTROLS {
+            self.controls.push_back(control);
+            return Control::Wait;
         }
+        let place = self.controls.iter().position(|waiting| gives_way(*waiting));
+        let Some(dropped) = place.and_then(|place| self.controls.remove(place)) else { return Control::Drop };
         self.controls.push_back(control);
-        Control::Wait
+        Control::WaitFor(dropped)
     }
 
     /// The next message of our own that may go now.
@@ -310,14 +315,17 @@ mod tests {
             let mut dispatch = Dispatch::new(5, 10, until_headers);
             let under_way: Vec<_> = (0..most)
                 .map(|n| {
-                    assert_eq!(dispatch.control(CallId(n)), Control::Go);
+                    assert_eq!(dispatch.control(CallId(n), |_| false), Control::Go);
                     launch(&mut dispatch, Slot::Control)
                 })
                 .collect();
             for n in 0..1_000 {
-                assert_eq!(dispatch.control(CallId(100 + n)), Control::Wait);
+                assert_eq!(dispatch.control(CallId(100 + n), |_| false), Control::Wait);
             }
-            assert_eq!((dispatch.control(CallId(99)), dispatch.next_control()), (Control::Drop, None));
+            let given = dispatch.control(CallId(98), |waiting| waiting == CallId(102));
+            assert_eq!(given, Control::WaitFor(CallId(102)));
+            let dropped = dispatch.control(CallId(99), |_| false);
+            assert_eq!((dropped, dispatch.next_control()), (Control::Drop, None));
             dispatch.gone(CallId(100));
             dispatch.over(under_way[0]);
             assert_eq!(dispatch.next_control(), Some(CallId(101)));

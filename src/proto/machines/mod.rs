@@ -2,6 +2,7 @@
 //! tables of cases stand beside them.
 
 pub(crate) mod call;
+pub(crate) mod credentials;
 pub(crate) mod dialect;
 pub(crate) mod dispatch;
 pub(crate) mod liveness;

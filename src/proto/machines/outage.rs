@@ -1,5 +1,8 @@
 //! Outage: while no attempt gets an HTTP answer, the attempts of one call speak for all calls of the session.
 
+use std::time::Duration;
+
+use crate::proto::time::Instant;
 use crate::proto::CallId;
 
 /// Whether HTTP is answered, and who waits until it is.
@@ -12,23 +15,44 @@ pub(crate) struct Outage {
 #[derive(Debug, Default)]
 struct Dark {
     /// The call whose attempts are made.
-    speaker: Option<CallId>,
+    speaker: Option<Speaker>,
     /// Calls that wait for what it gets, the longest first.
     parked: Vec<CallId>,
+}
+
+#[derive(Debug)]
+struct Speaker {
+    call: CallId,
+    /// Since when an attempt of it is under way.
+    tries_since: Option<Instant>,
+}
+
+/// What an attempt is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// A resume: its head comes at once if HTTP is answered, so it speaks for all.
+    Resume,
+    /// A request, which its server may work for before it says anything: it speaks for nobody.
+    Post,
 }
 
 /// Whether an attempt may be made.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MayGo {
     Now,
-    /// Another call speaks for it: [`Outage::answered`] or [`Outage::gone`] tell when it may.
+    /// Another call speaks for it: [`Outage::answered`] or [`Outage::gone`] tell when it may. It may be asked for again
+    /// after the time that an attempt speaks.
     Later,
 }
 
 impl Outage {
     /// An attempt of this call got no HTTP answer. The first such call speaks.
     pub(crate) fn unanswered(&mut self, call: CallId) {
-        self.dark.get_or_insert_with(Dark::default).speaker.get_or_insert(call);
+        let dark = self.dark.get_or_insert_with(Dark::default);
+        let speaker = dark.speaker.get_or_insert(Speaker { call, tries_since: None });
+        if speaker.call == call {
+            speaker.tries_since = None;
+        }
     }
 
     /// HTTP was answered: the calls that are released by it.
@@ -36,15 +60,28 @@ impl Outage {
         self.dark.take().map(|dark| dark.parked).unwrap_or_default()
     }
 
-    /// Whether this call may make its attempt. `is_far`: whether the next attempt of a speaker is so far off that it
-    /// speaks for nobody.
-    pub(crate) fn may_go(&mut self, call: CallId, is_far: impl FnOnce(CallId) -> bool) -> MayGo {
+    /// Whether this call may make its attempt. An attempt speaks for `patience` at most. `is_far`: whether the next
+    /// attempt of a speaker is so far off that it speaks for nobody.
+    pub(crate) fn may_go(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        attempt: Attempt,
+        patience: Duration,
+        is_far: impl FnOnce(CallId) -> bool,
+    ) -> MayGo {
         let Some(dark) = &mut self.dark else { return MayGo::Now };
-        let speaker = *dark.speaker.get_or_insert(call);
-        if speaker == call || is_far(speaker) {
-            dark.speaker = Some(call);
+        let has_word = |speaker: &Speaker| {
+            let is_late = speaker.tries_since.is_some_and(|since| now.since(since) >= patience);
+            !is_late && (speaker.call == call || !is_far(speaker.call))
+        };
+        let speaker = dark.speaker.take().filter(has_word);
+        if speaker.as_ref().is_none_or(|speaker| speaker.call == call) {
+            dark.speaker = (attempt == Attempt::Resume).then_some(Speaker { call, tries_since: Some(now) });
+            dark.parked.retain(|parked| *parked != call);
             return MayGo::Now;
         }
+        dark.speaker = speaker;
         if !dark.parked.contains(&call) {
             dark.parked.push(call);
         }
@@ -61,7 +98,8 @@ impl Outage {
     /// This call is over. Whoever takes the word from it makes its attempt now.
     pub(crate) fn gone(&mut self, call: CallId) -> Option<CallId> {
         self.unpark(call);
-        let dark = self.dark.as_mut().filter(|dark| dark.speaker == Some(call))?;
+        let speaks = |dark: &&mut Dark| dark.speaker.as_ref().is_some_and(|speaker| speaker.call == call);
+        let dark = self.dark.as_mut().filter(speaks)?;
         dark.speaker = None;
         (!dark.parked.is_empty()).then(|| dark.parked.remove(0))
     }
@@ -74,14 +112,26 @@ mod tests {
     const A: CallId = CallId(1);
     const B: CallId = CallId(2);
     const C: CallId = CallId(3);
+    const CONNECT: Duration = Duration::from_secs(5);
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_micros(seconds * 1_000_000)
+    }
+
+    fn resume(outage: &mut Outage, seconds: u64, call: CallId) -> MayGo {
+        outage.may_go(at(seconds), call, Attempt::Resume, CONNECT, |_| false)
+    }
+
+    fn post(outage: &mut Outage, seconds: u64, call: CallId) -> MayGo {
+        outage.may_go(at(seconds), call, Attempt::Post, CONNECT, |_| false)
+    }
 
     /// Dark, `A` speaks, `B` and `C` wait.
     fn dark() -> Outage {
         let mut outage = Outage::default();
         outage.unanswered(A);
         outage.unanswered(B);
-        let near = |_| false;
-        let asked = [A, B, C, B].map(|call| outage.may_go(call, near));
+        let asked = [A, B, C, B].map(|call| resume(&mut outage, 0, call));
         assert_eq!(asked, [MayGo::Now, MayGo::Later, MayGo::Later, MayGo::Later]);
         outage
     }
@@ -89,7 +139,7 @@ mod tests {
     #[test]
     fn everybody_goes_while_http_is_answered() {
         let mut outage = Outage::default();
-        assert_eq!([A, B].map(|call| outage.may_go(call, |_| false)), [MayGo::Now; 2]);
+        assert_eq!([A, B].map(|call| resume(&mut outage, 0, call)), [MayGo::Now; 2]);
         assert_eq!((outage.answered(), outage.gone(A)), (Vec::new(), None));
     }
 
@@ -97,7 +147,7 @@ mod tests {
     fn the_first_that_got_no_answer_speaks_until_one_is_answered() {
         let mut outage = dark();
         assert_eq!(outage.answered(), [B, C], "each once, the longest first");
-        assert_eq!(outage.may_go(C, |_| false), MayGo::Now);
+        assert_eq!(resume(&mut outage, 0, C), MayGo::Now);
         assert_eq!(outage.answered(), []);
     }
 
@@ -122,14 +172,34 @@ mod tests {
         }
         let mut outage = dark();
         outage.gone(A);
-        assert_eq!(outage.may_go(C, |_| false), MayGo::Now, "the next that asks speaks");
-        assert_eq!(outage.may_go(A, |_| false), MayGo::Later);
+        assert_eq!(resume(&mut outage, 0, C), MayGo::Now, "the next that asks speaks");
+        assert_eq!(resume(&mut outage, 0, A), MayGo::Later);
     }
 
     #[test]
     fn a_speaker_that_waits_for_long_loses_the_word() {
         let mut outage = dark();
-        assert_eq!(outage.may_go(C, |speaker| speaker == A), MayGo::Now);
-        assert_eq!(outage.may_go(A, |_| false), MayGo::Later, "now C speaks");
+        let go = outage.may_go(at(0), C, Attempt::Resume, CONNECT, |speaker| speaker == A);
+        assert_eq!(go, MayGo::Now);
+        assert_eq!(resume(&mut outage, 0, A), MayGo::Later, "now C speaks");
+    }
+
+    #[test]
+    fn a_speaker_whose_attempt_is_under_way_for_long_loses_the_word_and_one_that_waits_does_not() {
+        let mut outage = dark();
+        assert_eq!([4, 5].map(|seconds| resume(&mut outage, seconds, B)), [MayGo::Later, MayGo::Now]);
+        outage.unanswered(A);
+        assert_eq!(resume(&mut outage, 6, A), MayGo::Later, "B speaks");
+        outage.unanswered(B);
+        assert_eq!(resume(&mut outage, 20, A), MayGo::Later, "B is about to try again");
+        assert_eq!(resume(&mut outage, 21, B), MayGo::Now);
+    }
+
+    #[test]
+    fn a_request_waits_for_a_speaker_and_speaks_for_nobody() {
+        let mut outage = dark();
+        assert_eq!([4, 5].map(|seconds| post(&mut outage, seconds, B)), [MayGo::Later, MayGo::Now]);
+        assert_eq!(resume(&mut outage, 5, C), MayGo::Now, "nobody speaks while it is under way");
+        assert_eq!(outage.answered(), []);
     }
 }

@@ -66,7 +66,10 @@ export type CallEvent =
     ))
   | ToolCallFailed;
 
-/** What happens to the session, and messages of the server that belong to no call. */
+/**
+ * What happens to the session, and messages of the server that belong to no call. A gap is one of the GET stream; nothing
+ * is done about it.
+ */
 export type SessionEvent =
   | {
       type: "state";
@@ -74,4 +77,12 @@ export type SessionEvent =
       state: "connecting" | "ready" | "recovering" | "offline" | "auth_required" | "closed";
     }
   | { type: "listen"; at: number; state: "open" | "lost" | "unsupported" }
-  | { type: "message"; at: number; message: JsonRpcNotification };
+  | { type: "message"; at: number; message: JsonRpcNotification }
+  | {
+      type: "gap";
+      at: number;
+      kind: "missing" | "progress" | "order";
+      certain: boolean;
+      before?: string;
+      after?: string;
+    };

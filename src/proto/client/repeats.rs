@@ -1,0 +1,47 @@
+//! Events that come again: which they are, and what becomes of them.
+
+use super::Client;
+use crate::proto::event::GapKind;
+use crate::proto::repeats::{stream_of, Print};
+use crate::proto::time::Instant;
+use crate::proto::CallId;
+
+impl Client {
+    /// Whether the event came before: its place in the order of handling, where that is known. On a resumed stream its id
+    /// alone tells where the stream itself brought it; else it has to be the same event of another. What failed comes
+    /// again.
+    pub(super) fn repeats(&mut self, call: CallId, id: &str, print: Print) -> Option<u64> {
+        let stream = self.ledger.get(call)?.lineage.stream.as_mut()?;
+        let resumed = stream.is_resumed();
+        let place = stream.cursor.is_repeat(id).filter(|_| resumed);
+        if place.is_some() {
+            return place;
+        }
+        let came = match resumed {
+            true => self.session.repeats.knows(print),
+            false => stream.near.knows(print),
+        };
+        (came && !stream.cursor.is_due(id)).then_some(u64::MAX)
+    }
+
+    /// The stream brought something under this id.
+    pub(super) fn note_came(&mut self, call: CallId, id: &str, print: Option<Print>) {
+        let Some(stream) = self.stream(call).filter(|_| !id.is_empty()) else { return };
+        print.inspect(|print| stream.near.note(*print));
+        let (name, live) = (stream_of(call, stream.post), !stream.is_resumed());
+        self.session.repeats.note(id, print, name, live);
+    }
+
+    /// A repeat is counted, and says something of the order in which the server replays.
+    pub(super) fn drop_repeat(&mut self, now: Instant, call: CallId, place: u64) {
+        if let Some(events) = self.stream(call).and_then(|stream| stream.events()) {
+            events.repeats += 1;
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.diagnostics.duplicates += 1;
+        self.stats.duplicates += 1;
+        if entry.lineage.stream.as_mut().is_some_and(|stream| stream.gaps.is_disordered(place)) {
+            self.on_gap(now, call, GapKind::Order, false, None, None);
+        }
+    }
+}
