@@ -1,10 +1,7 @@
 // tests/field_reports.md: every report once, with tests that exist or the part that will have them.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-
-const root = new URL("../../", import.meta.url);
-const read = (path) => readFileSync(new URL(path, root), "utf8");
+import { hasTest, listed, testsOf } from "./support/listed.mjs";
 
 /** How many reports each group has. */
 const GROUPS = [12, 13, 15, 9, 17, 12, 14, 10, 11, 9, 12, 3];
@@ -12,21 +9,7 @@ const expected = GROUPS.flatMap((count, group) =>
   Array.from({ length: count }, (_, report) => `A${group + 1}.${report + 1}`),
 );
 
-/** A line `- **A1.1** kind`, and the lines `  - ...` below it. */
-const reports = [];
-for (const line of read("tests/field_reports.md").split("\n")) {
-  const id = /^- \*\*(A\d+\.\d+)\*\* \S/.exec(line)?.[1];
-  if (id) reports.push({ id, items: [] });
-  else if (line.startsWith("  - ")) reports.at(-1).items.push(line.slice(4));
-}
-
-/** Whether the file has that test: a Rust function marked as one, or a title. */
-function hasTest(path, name) {
-  if (!existsSync(new URL(path, root))) return false;
-  const text = read(path);
-  if (!path.endsWith(".rs")) return text.includes(`test(${JSON.stringify(name)}`);
-  return new RegExp(`#\\[(test|wasm_bindgen_test)\\]\\s+(async )?fn ${name}\\(`).test(text);
-}
+const reports = listed("tests/field_reports.md");
 
 describe("field reports", () => {
   test("every report is there, once", () => {
@@ -46,10 +29,7 @@ describe("field reports", () => {
   });
 
   test("every test that is named exists", () => {
-    const named = reports.flatMap(({ id, items }) =>
-      items.map((item) => [id, ...(/^`(\S+) ([^`]+)`$/.exec(item) ?? []).slice(1)]),
-    );
-    const tests = named.filter(([, path]) => path !== undefined);
+    const tests = testsOf(reports);
     const missing = tests.filter(([, path, name]) => !hasTest(path, name));
     assert.deepEqual(missing, []);
     assert.ok(tests.length > 150, `${tests.length} are named`);

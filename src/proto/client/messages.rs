@@ -1,10 +1,10 @@
 //! JSON-RPC messages: whose they are, and what they mean.
 
-use super::send::PONG;
 use super::{Client, Output};
 use crate::proto::event::{Event, Settlement};
 use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
+use crate::proto::machines::dispatch::Word;
 use crate::proto::server_requests::Opened;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
@@ -147,7 +147,7 @@ impl Client {
         let written = field(text, &["id"]).unwrap_or_default();
         if method == "ping" {
             let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{written},\"result\":{{}}}}");
-            return self.send_control(now, PONG, body);
+            return self.send_control(now, "pong", body, Word::Provoked);
         }
         let shakes_hands = |entry: &Call| matches!(entry.request.kind, Kind::Initialize | Kind::Handshake);
         if !self.is_ready() || self.ledger.peek(call).is_some_and(shakes_hands) {
@@ -164,7 +164,7 @@ impl Client {
             Opened::TooMany => {
                 let error = "{\"code\":-32000,\"message\":\"too many requests are open\"}";
                 let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{written},\"error\":{error}}}");
-                self.send_control(now, "response", body);
+                self.send_control(now, "response", body, Word::Provoked);
                 let most = self.config.max_questions;
                 let message = format!(
                     "a question of the server's beyond {most} open ones is refused (limits.maxQuestions)"
@@ -214,7 +214,7 @@ impl Client {
         let Some(request) = self.server_requests.answered(&id) else {
             // The question came to another transport of this Client's session, before a reload perhaps.
             if self.config.carry && !self.server_requests.knew(&id) {
-                self.send_control(now, "response", body.to_string());
+                self.send_control(now, "response", body.to_string(), Word::Given);
             }
             return;
         };

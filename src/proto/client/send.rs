@@ -7,7 +7,7 @@ use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{quote, Id};
 use crate::proto::ledger::{notification, request, Call, Kind};
 use crate::proto::machines::dialect::{Asking, Dialect};
-use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn};
+use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn, Word};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
 use crate::proto::repeats::stream_of;
 use crate::proto::session::State;
@@ -16,8 +16,6 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
 
-/// What our answer to a `ping` of the server's goes by.
-pub(super) const PONG: &str = "pong";
 /// The reason text of a cancellation: fixed, since the real one may be private.
 const CANCEL_TEXT: &str = "the client no longer waits for this request";
 
@@ -327,27 +325,27 @@ impl Client {
         let mut params = format!("{{\"requestId\":{},\"reason\":", request_id.text());
         quote(reason.unwrap_or(CANCEL_TEXT), &mut params);
         params.push('}');
-        self.send_control(now, METHOD, notification(METHOD, &params));
+        self.send_control(now, METHOD, notification(METHOD, &params), Word::Given);
     }
 
     /// POSTs a whole message that nobody waits for.
-    pub(super) fn send_control(&mut self, now: Instant, method: &str, body: String) {
+    pub(super) fn send_control(&mut self, now: Instant, method: &str, body: String, word: Word) {
         if !self.is_ready() {
             return;
         }
         let entry = self.entry(now, Kind::Control, method, body);
         let control = self.open(entry);
-        self.post_control(now, control);
+        self.post_control(now, control, word);
     }
 
-    /// POSTs it, or lets it wait. Where too many wait, a pong gives way: only what is no pong is somebody's word.
-    fn post_control(&mut self, now: Instant, control: CallId) {
-        let is_pong = |call| self.ledger.peek(call).is_some_and(|entry| entry.request.method == PONG);
-        match self.dispatch.control(control, is_pong) {
-            Control::Go => self.post(now, control),
-            Control::Wait => {}
-            Control::WaitFor(pong) => _ = self.ledger.close(pong),
-            Control::Drop => {
+    /// POSTs it, or lets it wait. Where too many wait, what the server provoked is dropped, and else it is told.
+    fn post_control(&mut self, now: Instant, control: CallId, word: Word) {
+        match (self.dispatch.control(control, word), word) {
+            (Control::Go, _) => self.post(now, control),
+            (Control::Wait, _) => {}
+            (Control::WaitFor(dropped), _) => _ = self.ledger.close(dropped),
+            (Control::Drop, Word::Provoked) => _ = self.ledger.close(control),
+            (Control::Drop, Word::Given) => {
                 self.fail(now, control, Reason::QueueFull, "too many messages of our own wait");
             }
         }
@@ -361,7 +359,7 @@ impl Client {
         let mut entry = self.entry(now, Kind::Control, "response", body);
         entry.request.answers = Some(during);
         let answer = self.open(entry);
-        self.post_control(now, answer);
+        self.post_control(now, answer, Word::Given);
     }
 
     /// An answer of ours got no HTTP answer: it is sent again while the call lives. Whether it will be.

@@ -72,6 +72,15 @@ pub(crate) enum Place {
     TooMany,
 }
 
+/// Whose word a message of our own is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// The application's: an answer, or that a call is cancelled.
+    Given,
+    /// The server provoked it: a pong, or that it asks too much.
+    Provoked,
+}
+
 /// What becomes of a message of our own.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
@@ -94,6 +103,8 @@ pub(crate) struct Dispatch {
     queue: VecDeque<(CallId, Turn)>,
     /// Messages of our own that wait: few are under way at once, whatever a server provokes.
     controls: VecDeque<CallId>,
+    /// Those that the server provoked: they give way.
+    provoked: VecDeque<CallId>,
 }
 
 impl Dispatch {
@@ -107,6 +118,7 @@ impl Dispatch {
             next_exchange: 1,
             queue: VecDeque::new(),
             controls: VecDeque::new(),
+            provoked: VecDeque::new(),
         }
     }
 
@@ -224,6 +236,7 @@ impl Dispatch {
     pub(crate) fn gone(&mut self, call: CallId) {
         self.leave(call);
         self.controls.retain(|control| *control != call);
+        self.provoked.retain(|control| *control != call);
     }
 
     fn may_control(&self) -> bool {
@@ -231,24 +244,28 @@ impl Dispatch {
         self.taken(Slot::Control) < most
     }
 
-    /// A message of our own is to go. Where too many wait, the first that gives way to others does.
-    pub(crate) fn control(&mut self, control: CallId, gives_way: impl Fn(CallId) -> bool) -> Control {
+    /// A message of our own is to go. Where too many wait, one that the server provoked gives way to what was given.
+    pub(crate) fn control(&mut self, control: CallId, word: Word) -> Control {
         if self.may_control() {
             return Control::Go;
         }
-        if self.controls.len() < MOST_WAITING_CONTROLS {
-            self.controls.push_back(control);
-            return Control::Wait;
+        let is_full = self.controls.len() + self.provoked.len() >= MOST_WAITING_CONTROLS;
+        match word {
+            Word::Provoked if is_full => return Control::Drop,
+            Word::Provoked => self.provoked.push_back(control),
+            Word::Given if is_full => {
+                let Some(dropped) = self.provoked.pop_front() else { return Control::Drop };
+                self.controls.push_back(control);
+                return Control::WaitFor(dropped);
+            }
+            Word::Given => self.controls.push_back(control),
         }
-        let place = self.controls.iter().position(|waiting| gives_way(*waiting));
-        let Some(dropped) = place.and_then(|place| self.controls.remove(place)) else { return Control::Drop };
-        self.controls.push_back(control);
-        Control::WaitFor(dropped)
+        Control::Wait
     }
 
     /// The next message of our own that may go now.
     pub(crate) fn next_control(&mut self) -> Option<CallId> {
-        self.may_control().then(|| self.controls.pop_front()).flatten()
+        self.may_control().then(|| self.controls.pop_front().or_else(|| self.provoked.pop_front())).flatten()
     }
 }
 
@@ -310,25 +327,29 @@ mod tests {
     }
 
     #[test]
-    fn few_messages_of_our_own_are_under_way_and_a_flood_is_dropped() {
+    fn few_messages_of_our_own_are_under_way_and_a_flood_is_dropped_or_gives_way() {
         for (until_headers, most) in [(false, 8), (true, 2)] {
             let mut dispatch = Dispatch::new(5, 10, until_headers);
             let under_way: Vec<_> = (0..most)
                 .map(|n| {
-                    assert_eq!(dispatch.control(CallId(n), |_| false), Control::Go);
+                    assert_eq!(dispatch.control(CallId(n), Word::Given), Control::Go);
                     launch(&mut dispatch, Slot::Control)
                 })
                 .collect();
             for n in 0..1_000 {
-                assert_eq!(dispatch.control(CallId(100 + n), |_| false), Control::Wait);
+                assert_eq!(
+                    dispatch.control(CallId(100 + n), if n < 2 { Word::Provoked } else { Word::Given }),
+                    Control::Wait
+                );
             }
-            let given = dispatch.control(CallId(98), |waiting| waiting == CallId(102));
-            assert_eq!(given, Control::WaitFor(CallId(102)));
-            let dropped = dispatch.control(CallId(99), |_| false);
-            assert_eq!((dropped, dispatch.next_control()), (Control::Drop, None));
-            dispatch.gone(CallId(100));
+            assert_eq!(dispatch.control(CallId(97), Word::Provoked), Control::Drop);
+            assert_eq!(dispatch.control(CallId(98), Word::Given), Control::WaitFor(CallId(100)));
+            dispatch.gone(CallId(101));
+            assert_eq!(dispatch.control(CallId(99), Word::Provoked), Control::Wait);
+            assert_eq!(dispatch.next_control(), None);
+            dispatch.gone(CallId(102));
             dispatch.over(under_way[0]);
-            assert_eq!(dispatch.next_control(), Some(CallId(101)));
+            assert_eq!(dispatch.next_control(), Some(CallId(103)), "what was given goes first");
         }
     }
 
