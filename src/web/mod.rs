@@ -1,7 +1,7 @@
 //! The driver: obeys the core with `fetch`, one timer and a small executor. It decides nothing.
 //!
 //! Everything enters through the synchronous functions below, all exported, and leaves as their return value: a batch of
-//! outputs for the TypeScript wrapper, in the form that [`protocol`] gives it. Failures are values; whatever is thrown
+//! outputs for the TypeScript wrapper, in the form that `protocol` gives it. Failures are values; whatever is thrown
 //! out of an export means that the instance is lost.
 
 mod executor;
