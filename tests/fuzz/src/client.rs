@@ -102,7 +102,9 @@ fn carry(world: &mut Watched, step: &Step, setup: &Setup) {
             let call = world.client.terminate(world.now);
             world.made(call, deadline_ms(setup.clocks, setup.clocks));
         }
-        Step::Version(choice) => world.client.set_version(["2025-06-18", "x"][usize::from(choice % 2)]),
+        Step::Version(choice) => {
+            world.client.set_version(world.now, ["2025-06-18", "x"][usize::from(choice % 2)])
+        }
         _ => return,
     }
     world.drain(0);
