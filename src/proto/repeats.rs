@@ -5,11 +5,15 @@
 //! it is put in order when a resume asks.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
 use super::ExchangeId;
 
-/// A hash of an event's id and payload.
-pub(crate) type Print = u64;
+/// A hash of an event's id and payload. (Never 0, as below: thousands are kept, and `None` takes no room of its own.)
+pub(crate) type Print = NonZeroU64;
+
+/// A stream's name: of its call, by its POST.
+pub(crate) type Name = NonZeroU64;
 
 /// So many events of a live stream are remembered for it: servers that repeat themselves do so at once.
 const NEAR: usize = 16;
@@ -17,20 +21,20 @@ const NEAR: usize = 16;
 /// The last events of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Near {
-    ring: [Print; NEAR],
+    ring: [Option<Print>; NEAR],
     next: usize,
 }
 
 impl Near {
     /// An event came.
     pub(crate) fn note(&mut self, print: Print) {
-        self.ring[self.next] = print;
+        self.ring[self.next] = Some(print);
         self.next = (self.next + 1) % NEAR;
     }
 
     /// Whether it is among the last.
     pub(crate) fn knows(&self, print: Print) -> bool {
-        self.ring.contains(&print)
+        self.ring.contains(&Some(print))
     }
 }
 
@@ -39,8 +43,8 @@ impl Near {
 struct Came {
     id: u64,
     print: Option<Print>,
-    stream: u64,
-    live: bool,
+    /// The stream that brought it live: what a resume brings proves nothing of ids.
+    live_on: Option<Name>,
 }
 
 /// The last events of all streams of a session.
@@ -72,18 +76,18 @@ impl Repeats {
 
     /// The hash of an event.
     pub(crate) fn print(&self, id: &str, payload: &str) -> Print {
-        hash(hash(self.seed, id), payload)
+        non_zero(hash(hash(self.seed, id), payload))
     }
 
-    /// An event came on this stream: live, or by a resume. `print` is none where it has no payload.
-    pub(crate) fn note(&mut self, id: &str, print: Option<Print>, stream: u64, live: bool) {
+    /// An event came: live on this stream, or by a resume. `print` is none where it has no payload.
+    pub(crate) fn note(&mut self, id: &str, print: Option<Print>, live_on: Option<Name>) {
         if self.per_stream {
             return;
         }
         if self.came.len() == Self::MOST {
             self.came.pop_front();
         }
-        self.came.push_back(Came { id: hash(self.seed, id), print, stream, live });
+        self.came.push_back(Came { id: hash(self.seed, id), print, live_on });
         self.unordered = (self.unordered + 1).min(self.came.len());
     }
 
@@ -100,8 +104,8 @@ impl Repeats {
 
     /// Puts all in order, and looks for an id that came live on two streams.
     fn order(&mut self) {
-        let mut ids: Vec<(u64, u64)> =
-            self.came.iter().filter(|came| came.live).map(|came| (came.id, came.stream)).collect();
+        let mut ids: Vec<(u64, Name)> =
+            self.came.iter().filter_map(|came| Some((came.id, came.live_on?))).collect();
         ids.sort_unstable();
         if ids.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1) {
             self.per_stream = true;
@@ -116,7 +120,7 @@ impl Repeats {
 
     /// A repeat is about to be told: what came since all was put in order may say that it is none.
     fn loose_is_per_stream(&mut self) -> bool {
-        let has_live = self.came.iter().rev().take(self.unordered).any(|came| came.live);
+        let has_live = self.came.iter().rev().take(self.unordered).any(|came| came.live_on.is_some());
         if has_live {
             self.order();
         }
@@ -124,9 +128,13 @@ impl Repeats {
     }
 }
 
-/// The name of a stream: of the call, by its POST.
-pub(crate) fn stream_of(call: super::CallId, post: ExchangeId) -> u64 {
-    u64::from(call.0) << 32 | u64::from(post.0)
+/// The name of a stream.
+pub(crate) fn stream_of(call: super::CallId, post: ExchangeId) -> Name {
+    non_zero(u64::from(call.0) << 32 | u64::from(post.0))
+}
+
+fn non_zero(word: u64) -> NonZeroU64 {
+    NonZeroU64::new(word).unwrap_or(NonZeroU64::MAX)
 }
 
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -157,14 +165,14 @@ fn hash(seed: u64, text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{hash, Near, Repeats};
+    use super::{hash, non_zero, Came, Near, Repeats};
 
     const A: u64 = 1;
     const B: u64 = 2;
 
     fn came(repeats: &mut Repeats, id: &str, payload: &str, stream: u64, live: bool) {
         let print = repeats.print(id, payload);
-        repeats.note(id, Some(print), stream, live);
+        repeats.note(id, Some(print), live.then(|| non_zero(stream)));
     }
 
     fn knows(repeats: &mut Repeats, id: &str, payload: &str) -> bool {
@@ -188,7 +196,7 @@ mod tests {
         assert!(knows(&mut repeats, "1", "x"));
         came(&mut repeats, "1", "y", B, false);
         assert!(knows(&mut repeats, "1", "x"), "a resume proves nothing");
-        repeats.note("1", None, B, true);
+        repeats.note("1", None, Some(non_zero(B)));
         assert!(!knows(&mut repeats, "1", "x"));
         came(&mut repeats, "2", "x", A, true);
         assert!(!knows(&mut repeats, "2", "x"), "for good");
@@ -209,12 +217,18 @@ mod tests {
     }
 
     #[test]
+    fn a_session_remembers_its_events_in_less_than_128_kib() {
+        assert!(size_of::<Came>() * Repeats::MOST + 8 * Repeats::MOST <= 128 << 10);
+    }
+
+    #[test]
     fn a_live_stream_asks_its_last_16() {
         let mut near = Near::default();
-        for print in 1..=17 {
-            near.note(print);
+        let print = non_zero;
+        for word in 1..=17 {
+            near.note(print(word));
         }
-        assert!(near.knows(17) && near.knows(2) && !near.knows(1));
+        assert!(near.knows(print(17)) && near.knows(print(2)) && !near.knows(print(1)));
     }
 
     #[test]

@@ -28,8 +28,8 @@ impl Client {
     pub(super) fn note_came(&mut self, call: CallId, id: &str, print: Option<Print>) {
         let Some(stream) = self.stream(call).filter(|_| !id.is_empty()) else { return };
         print.inspect(|print| stream.near.note(*print));
-        let (name, live) = (stream_of(call, stream.post), !stream.is_resumed());
-        self.session.repeats.note(id, print, name, live);
+        let live_on = (!stream.is_resumed()).then(|| stream_of(call, stream.post));
+        self.session.repeats.note(id, print, live_on);
     }
 
     /// A repeat is counted, and says something of the order in which the server replays.

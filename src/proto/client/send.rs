@@ -121,7 +121,7 @@ impl Client {
         let kind = entry.request.kind;
         if let Some(cursor) = entry.lineage.resume_from.take() {
             entry.lineage.stream = Some(Stream::adopted(&cursor));
-            self.session.repeats.note(&cursor, None, stream_of(call, ExchangeId(0)), true);
+            self.session.repeats.note(&cursor, None, Some(stream_of(call, ExchangeId(0))));
             entry.lineage.adopts = true;
             entry.delivery.sent();
             return match header_value(&cursor) {
