@@ -7,6 +7,8 @@ use super::CallId;
 /// The clocks (ARCHITECTURE.md, "Clocks"), in the order in which they are judged when due at the same instant.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Clock {
+    /// The time for the body of a refusal. Its status came in, and is heard before any other clock is judged.
+    Refusal,
     /// `deadlineMs`: the whole life of a call, queue included.
     Deadline,
     /// `firstByteMs`: from a call's POST to its response headers.
@@ -64,7 +66,7 @@ impl Timers {
 
     /// Stops every timer of an owner.
     pub(crate) fn release(&mut self, owner: Owner) {
-        while let Some((&(other, clock), _)) = self.armed.at_least(&(owner, Clock::Deadline)) {
+        while let Some((&(other, clock), _)) = self.armed.at_least(&(owner, Clock::Refusal)) {
             if other != owner {
                 return;
             }

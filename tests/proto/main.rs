@@ -20,6 +20,7 @@ mod listening;
 mod modern;
 mod outcomes;
 mod redirects;
+mod refusals;
 mod repeats;
 mod replace;
 mod reports;

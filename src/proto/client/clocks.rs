@@ -53,6 +53,7 @@ impl Client {
             };
         };
         match clock {
+            Clock::Refusal => self.give_up_silent(now, call),
             Clock::Deadline => self.on_deadline(now, call),
             Clock::FirstByte => {
                 self.fail(now, call, Reason::FirstByteTimeout, "no response headers within firstByteMs");

@@ -78,7 +78,7 @@ impl Client {
             return self.on_stranded_refused(now, call, exchange, &head);
         }
         if !head.is_success() {
-            return self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
+            return self.read_refusal(now, call, exchange, head);
         }
         entry.delivery.cause = None;
         // Not so a ping: its head may be all that comes.
@@ -148,6 +148,9 @@ impl Client {
     }
 
     pub(super) fn rearm_idle(&mut self, now: Instant, call: CallId) {
+        if self.timers.at(Owner::Call(call), Clock::Refusal).is_some() {
+            return; // That is shorter.
+        }
         // It may have nothing to say for days.
         if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Listen)
             && self.is_heard(call)
@@ -457,7 +460,9 @@ impl Client {
 
     /// A body is over, by itself or by our doing: what it means depends on what it was read as.
     pub(super) fn on_body_over(&mut self, now: Instant, call: CallId, cause: DropCause) {
-        self.timers.stop(Owner::Call(call), Clock::Idle);
+        for clock in [Clock::Refusal, Clock::Idle] {
+            self.timers.stop(Owner::Call(call), clock);
+        }
         let Some(stream) = self.stream(call) else { return };
         match std::mem::replace(&mut stream.phase, Phase::Waiting) {
             Phase::Reading(_, Body::Events(events)) => self.on_drop(now, call, &events, cause),

@@ -1,5 +1,7 @@
 //! A status that is no success: what it says of the session, of the credentials, and of the request.
 
+use std::time::Duration;
+
 use super::Client;
 use crate::proto::event::DropCause;
 use crate::proto::http::ResponseHead;
@@ -7,11 +9,34 @@ use crate::proto::jsonrpc::{scan, Id, Message, Payload};
 use crate::proto::ledger::{Kind, Refusal};
 use crate::proto::machines::dialect::{is_unread, Meaning, Refused, Whose};
 use crate::proto::session::has_session_marker;
-use crate::proto::stream::Resend;
+use crate::proto::stream::{Body, Resend};
 use crate::proto::time::Instant;
-use crate::proto::CallId;
+use crate::proto::timer::{Clock, Owner};
+use crate::proto::{CallId, ExchangeId};
+
+/// So long the body of a refusal is waited for; less where `connectMs` is less.
+const MOST_WAIT: Duration = Duration::from_secs(1);
 
 impl Client {
+    /// Reads the body of a refusal for a while: its status is the verdict. It is judged, as far as it came, before any
+    /// other clock of the call is over.
+    pub(super) fn read_refusal(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        exchange: ExchangeId,
+        head: ResponseHead,
+    ) {
+        let Some(entry) = self.ledger.peek(call) else { return };
+        let at = now + MOST_WAIT.min(entry.request.timeouts.connect);
+        let owner = Owner::Call(call);
+        self.timers.set(owner, Clock::Refusal, at);
+        self.read(now, call, exchange, Body::Refusal(head, Vec::new()));
+        let others = [Clock::Deadline, Clock::Call, Clock::Recovery, Clock::Handshake, Clock::Connect];
+        let at = others.into_iter().filter_map(|clock| self.timers.at(owner, clock)).fold(at, Instant::min);
+        self.timers.set(owner, Clock::Refusal, at);
+    }
+
     /// A status that is no success, with what was read of its body.
     pub(super) fn on_refusal(&mut self, now: Instant, call: CallId, head: &ResponseHead, bytes: &[u8]) {
         let body = String::from_utf8_lossy(bytes);

@@ -104,7 +104,7 @@ impl Client {
 
     /// Stops the timers that belong to a call's stream; those of the call run on.
     pub(super) fn stop_timers_of_stream(&mut self, call: CallId) {
-        for clock in [Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait] {
+        for clock in [Clock::Refusal, Clock::FirstByte, Clock::Idle, Clock::Connect, Clock::Wait] {
             self.timers.stop(Owner::Call(call), clock);
         }
     }
