@@ -198,13 +198,13 @@ impl Client {
         let dispatch = Dispatch::new(config.max_concurrent, config.max_queued, config.until_headers);
         Self {
             server_requests: ServerRequests::new(config.max_questions),
+            credentials: Credentials::new(config.max_step_ups),
             config,
             dispatch,
             prefix,
             salt,
             rng,
             session: Session::new(salt),
-            credentials: Credentials::default(),
             ledger: Ledger::default(),
             timers: Timers::default(),
             secrets: Secrets::default(),

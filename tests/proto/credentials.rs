@@ -21,6 +21,14 @@ fn refuse(world: &mut World, exchange: ExchangeId, status: u16) {
     world.end(exchange);
 }
 
+/// A call that is refused for its credentials.
+fn refused(world: &mut World) -> CallId {
+    let call = world.call();
+    let (post, _) = world.request();
+    refuse(world, post, 401);
+    call
+}
+
 fn authorized(world: &mut World, ok: bool) {
     world.client.authorized(world.now, ok);
     world.drain();
@@ -70,9 +78,7 @@ fn a_late_refusal_of_the_old_credentials_needs_no_second_flight() {
 #[test]
 fn a_refusal_right_after_a_flight_is_final_and_an_accepted_request_arms_it_again() {
     let mut world = world();
-    let call = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let call = refused(&mut world);
     authorized(&mut world, true);
     let (post, _) = world.request();
     refuse(&mut world, post, 401);
@@ -82,9 +88,7 @@ fn a_refusal_right_after_a_flight_is_final_and_an_accepted_request_arms_it_again
 
     let mut world = self::world();
     for flights in 1..4 {
-        let call = world.call();
-        let (post, _) = world.request();
-        refuse(&mut world, post, 401);
+        let call = refused(&mut world);
         assert_eq!(world.challenges.len(), flights);
         authorized(&mut world, true);
         answer(&mut world, call);
@@ -95,16 +99,12 @@ fn a_refusal_right_after_a_flight_is_final_and_an_accepted_request_arms_it_again
 fn credentials_that_are_not_to_be_had_fail_who_waits_and_nobody_else() {
     let mut world = world();
     let (running, id, stream) = world.streaming();
-    let call = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let call = refused(&mut world);
     authorized(&mut world, false);
     assert_eq!(world.failure(call).reason, Reason::Unauthorized);
     world.body(stream, &result(&id));
     assert!(world.answer(running).contains("true"));
-    let next = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let next = refused(&mut world);
     assert_eq!(world.challenges.len(), 2, "the next refusal asks again");
     authorized(&mut world, true);
     answer(&mut world, next);
@@ -113,9 +113,7 @@ fn credentials_that_are_not_to_be_had_fail_who_waits_and_nobody_else() {
 #[test]
 fn a_provider_that_is_late_ends_who_waits_after_handshake_ms() {
     let mut world = world();
-    let call = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let call = refused(&mut world);
     world.pass(29_999);
     assert!(world.is_pending(call));
     world.pass(1);
@@ -163,9 +161,7 @@ fn more_scope_is_asked_for_as_often_as_the_user_allows() {
 #[test]
 fn without_a_provider_a_refusal_is_final() {
     let mut world = World::connected(options());
-    let call = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let call = refused(&mut world);
     assert_eq!(world.failure(call).reason, Reason::Unauthorized);
     assert!(world.challenges.is_empty());
 }
@@ -173,9 +169,7 @@ fn without_a_provider_a_refusal_is_final() {
 #[test]
 fn a_call_that_is_cancelled_while_it_waits_is_not_sent_again() {
     let mut world = world();
-    let call = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let call = refused(&mut world);
     world.client.cancel(world.now, call);
     world.drain();
     authorized(&mut world, true);
@@ -241,9 +235,7 @@ fn a_token_that_is_refused_ends_its_call_and_the_next_call_asks_for_another() {
     }
     assert_eq!(world.failure(unlucky).reason, Reason::Unauthorized);
     assert!(world.failure(unlucky).text.contains("401 to new credentials, too"));
-    let call = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let call = refused(&mut world);
     assert_eq!(world.challenges.len(), 2);
     authorized(&mut world, true);
     answer(&mut world, call);
@@ -330,9 +322,7 @@ fn after_a_provider_was_late_the_next_refusal_asks_it_again() {
     refuse(&mut world, post, 401);
     world.pass(30_000);
     assert!(!world.is_pending(late));
-    let call = world.call();
-    let (post, _) = world.request();
-    refuse(&mut world, post, 401);
+    let call = refused(&mut world);
     assert_eq!(world.challenges.len(), 2);
     authorized(&mut world, true);
     answer(&mut world, call);

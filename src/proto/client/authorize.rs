@@ -26,8 +26,7 @@ impl Client {
             403 if head.insufficient_scope => Challenge::StepUp,
             _ => return Err(""),
         };
-        let most = self.config.max_step_ups;
-        let then = self.credentials.refused(now, call, &mut entry.delivery.credentials, challenge, most)?;
+        let then = self.credentials.refused(now, call, &mut entry.delivery.credentials, challenge)?;
         self.await_credentials(now, call, resend);
         match then {
             Then::Again => self.send_again(now, call),
@@ -68,9 +67,8 @@ impl Client {
 
     /// What others asked for is not to be had: this call wants something else.
     fn ask_instead(&mut self, now: Instant, call: CallId, challenge: Challenge) {
-        let most = self.config.max_step_ups;
         let Some(entry) = self.ledger.get(call) else { return };
-        match self.credentials.join(now, call, &mut entry.delivery.credentials, challenge, most) {
+        match self.credentials.join(now, call, &mut entry.delivery.credentials, challenge) {
             Ok(Then::Ask) => self.ask_provider(now, call, challenge),
             Ok(_) => {}
             Err(_) => self.on_no_credentials(now, call, challenge),

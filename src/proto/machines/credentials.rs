@@ -88,6 +88,8 @@ pub(crate) enum Then {
 /// The credentials in use.
 #[derive(Debug, Default)]
 pub(crate) struct Credentials {
+    /// So often more scope is asked for, for one call.
+    most_step_ups: usize,
     /// Counts up when there are others.
     generation: u32,
     /// What others are being asked for.
@@ -99,6 +101,11 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
+    /// None have been asked for.
+    pub(crate) fn new(most_step_ups: usize) -> Self {
+        Self { most_step_ups, ..Self::default() }
+    }
+
     /// A request of a call is sent.
     pub(crate) fn sent(&self, standing: &mut Standing) {
         standing.sent_with = self.generation;
@@ -111,7 +118,6 @@ impl Credentials {
         call: CallId,
         standing: &mut Standing,
         challenge: Challenge,
-        most_step_ups: usize,
     ) -> Result<Then, &'static str> {
         if challenge == Challenge::Unauthorized {
             if standing.refused.is_some_and(|refused| refused != standing.sent_with) {
@@ -122,7 +128,7 @@ impl Credentials {
         if standing.sent_with != self.generation && self.flight.is_none() {
             return Ok(Then::Again);
         }
-        self.join(now, call, standing, challenge, most_step_ups)
+        self.join(now, call, standing, challenge)
     }
 
     /// Lets a call wait for others. Only what is asked for is counted: not what comes with somebody else's wish.
@@ -132,14 +138,13 @@ impl Credentials {
         call: CallId,
         standing: &mut Standing,
         challenge: Challenge,
-        most_step_ups: usize,
     ) -> Result<Then, &'static str> {
         let begins = self.flight.is_none();
         if begins && challenge == Challenge::Unauthorized && self.is_storm(now) {
             return Err(STORM);
         }
         if self.flight.is_none_or(|asked| asked == challenge) {
-            standing.count(challenge, most_step_ups)?;
+            standing.count(challenge, self.most_step_ups)?;
         }
         self.leave(call);
         self.waiting.push((call, challenge));
@@ -189,7 +194,7 @@ mod tests {
         call: CallId,
         standing: &mut Standing,
     ) -> Result<Then, &'static str> {
-        credentials.refused(NOW, call, standing, Challenge::Unauthorized, 1)
+        credentials.refused(NOW, call, standing, Challenge::Unauthorized)
     }
 
     #[test]
@@ -240,7 +245,7 @@ mod tests {
             let (mut credentials, mut late) = (Credentials::default(), Standing::default());
             refused(&mut credentials, A, &mut Standing::default()).expect("asked");
             credentials.landed(true);
-            assert_eq!(credentials.refused(NOW, B, &mut late, challenge, 0), Ok(Then::Again));
+            assert_eq!(credentials.refused(NOW, B, &mut late, challenge), Ok(Then::Again));
         }
     }
 }
