@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ServerError, ToolCallFailedError } from "../../target/npm/api/errors.js";
-import { eventsOf, failure, fakeConnect, fakeSession, noFetch, turn } from "./support/fake-core.mjs";
+import {
+  connectBy,
+  eventsOf,
+  failure,
+  fakeConnect,
+  fakeSession,
+  noFetch,
+  turn,
+} from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
 
@@ -39,6 +47,69 @@ test("a server without names or capabilities leaves those members out or empty",
   assert.equal("sessionId" in session, false);
   assert.equal("serverInfo" in session, false);
   assert.deepEqual(session.capabilities, {});
+});
+
+test("a session has the instructions that the server gave", async () => {
+  const { connect, cores } = fakeConnect();
+  const opening = connect(address, { fetch: noFetch });
+  await turn();
+  cores[0].ready({ instructions: "Call work first." });
+  assert.equal((await opening).instructions, "Call work first.");
+  const { session } = await fakeSession();
+  assert.equal("instructions" in session, false);
+});
+
+test("a signal gives the opening of a session up, before, while the module loads, and in the handshake", async () => {
+  const why = new Error("gone");
+  const failed = async (opening) => {
+    const thrown = await opening.catch((caught) => caught);
+    assert.ok(thrown instanceof ToolCallFailedError);
+    assert.deepEqual([thrown.reason, thrown.method, thrown.cause], ["cancelled", "initialize", why]);
+    return thrown.outcome;
+  };
+  const early = fakeConnect();
+  const aborted = early.connect(address, { fetch: noFetch, signal: AbortSignal.abort(why) });
+  assert.equal(await failed(aborted), "not_sent");
+  assert.equal(early.cores.length, 0);
+
+  const loading = new AbortController();
+  const { signal } = loading;
+  const never = connectBy(() => new Promise(() => {}));
+  const waiting = never(address, { fetch: noFetch, signal });
+  await turn();
+  loading.abort(why);
+  assert.equal(await failed(waiting), "not_sent");
+
+  const shaking = new AbortController();
+  const { connect, cores } = fakeConnect();
+  const events = [];
+  const opening = connect(address, {
+    fetch: noFetch,
+    signal: shaking.signal,
+    onEvent: (event) => void events.push(event.type),
+  });
+  await turn();
+  shaking.abort(why);
+  assert.equal(await failed(opening), "unknown");
+  await turn();
+  assert.equal(cores[0].called("close").length, 1, "so that a session that was begun is ended");
+  assert.equal(cores[0].called("destroy").length, 1);
+  assert.deepEqual(events, ["tool_call_failed"]);
+});
+
+test("a session that stands is not touched by the signal that it was opened with", async () => {
+  const controller = new AbortController();
+  const { session, core } = await fakeSession({ signal: controller.signal });
+  controller.abort();
+  await turn();
+  assert.deepEqual(core.called("close"), []);
+  const call = session.callTool("work");
+  core.answer(1, { result: 1 });
+  assert.equal(await call, 1);
+  await assert.rejects(fakeConnect().connect(address, { fetch: noFetch, signal: {} }), {
+    name: "ConfigError",
+    option: "signal",
+  });
 });
 
 test("connect rejects with the failure of the handshake, and the core is destroyed", async () => {

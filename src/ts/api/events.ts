@@ -31,7 +31,7 @@ export type CallEvent =
       | { type: "queued" }
       | { type: "session_replaced"; capabilitiesChanged: boolean }
       | { type: "auth_required" }
-      | { type: "sent"; wireId: string | number; reissue: boolean }
+      | { type: "sent"; wireId: string | number; reissue: boolean; tool?: string }
       | { type: "open"; status: number }
       | { type: "progress"; progress: number; total?: number; message?: string }
       | { type: "message"; message: JsonRpcNotification }

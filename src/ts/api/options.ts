@@ -215,6 +215,11 @@ export interface TransportOptions {
 export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sessionId" | "protocolVersion"> {
   /** Who this client is, for `initialize`. Default: landfall and its version. */
   clientInfo?: { name: string; version: string };
+  /**
+   * Gives the opening up: `connect` rejects as `cancelled`, and nothing of it is left. A session that stands is not
+   * touched by it.
+   */
+  signal?: AbortSignal;
   /** The client capabilities, for `initialize`. Default none; what `onRequest` can answer belongs here. */
   capabilities?: Record<string, unknown>;
   /**
@@ -248,8 +253,10 @@ export interface CallOptions {
   timeouts?: Timeouts;
   /** The caller knows that executing this call twice does no harm. */
   idempotent?: boolean;
-  /** Cancels the call. */
+  /** Cancels the call. Its reason is the `cause` of the error. */
   signal?: AbortSignal;
+  /** More members of `params._meta`. The progress token is landfall's own. */
+  _meta?: Record<string, unknown>;
   /** Of this call, above the session's own. Not for `listTools`. */
   onGap?: OnGap;
   /** A cursor: the call starts by resuming its stream there, and nothing is posted. Not for `listTools`. */

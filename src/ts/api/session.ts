@@ -6,7 +6,8 @@ import type { Metrics } from "./metrics.js";
 import type { CallOptions, ConnectOptions, State } from "./options.js";
 
 /**
- * A call that was made. It is under way at once, iterated or not.
+ * A call that was made: a promise of its result, and an iterable of its events. It is under way at once, awaited or
+ * iterated or not.
  *
  * Its events are one queue: several loops share it, each event going to one of them, and the outcome to all that wait for
  * it. Before a loop begins, and after the last one was left by `break`, the last 1 000 events are kept and older ones dropped, which a `warning` event reports
@@ -14,15 +15,24 @@ import type { CallOptions, ConnectOptions, State } from "./options.js";
  * the next event or is left; what nobody listens to is handled when it comes. Leaving a loop does not cancel the call.
  * The iteration never throws.
  */
-export interface ToolCall extends AsyncIterable<CallEvent> {
+// biome-ignore lint/suspicious/noExplicitAny: only the caller knows the shape of a result
+export interface ToolCall<Result = any> extends AsyncIterable<CallEvent> {
   /** The id of the request; it stays the same whatever is done to carry the call through. */
   readonly id: string;
   /**
-   * The server's result; `isError: true` is one. Rejects with {@link ServerError} for a JSON-RPC error, with
-   * {@link ToolCallFailedError} where there was no answer. Left alone it never is an unhandled rejection.
+   * The server's result, which the call itself is a promise of, too; `isError: true` is one. Rejects with
+   * {@link ServerError} for a JSON-RPC error, with {@link ToolCallFailedError} where there was no answer. Neither is ever
+   * an unhandled rejection while it is left alone.
    */
-  // biome-ignore lint/suspicious/noExplicitAny: only the caller knows the shape of a result
-  readonly result: Promise<any>;
+  readonly result: Promise<Result>;
+  /** As of `result`. */
+  readonly then: Promise<Result>["then"];
+  /** As of `result`. */
+  readonly catch: Promise<Result>["catch"];
+  /** As of `result`. */
+  readonly finally: Promise<Result>["finally"];
+  /** What every promise has. */
+  readonly [Symbol.toStringTag]: string;
   /** Ends the call as `cancelled` and tells the server. Does nothing once the call has ended. */
   cancel(): void;
 }
@@ -66,6 +76,8 @@ export interface Session {
   readonly sessionId?: string;
   /** What the server says it is. */
   readonly serverInfo?: { name: string; version: string };
+  /** What the server says of how it is to be used, for a model. */
+  readonly instructions?: string;
   /** What the server says it can do. */
   readonly capabilities: Record<string, unknown>;
 }

@@ -13,9 +13,10 @@ export function messageEvent({ at, type, message }: MessageOutput, requestId: st
 /** The public event of a call, that is no message. */
 export function callEvent(
   { out: _out, call: _call, ...fields }: EventOutput,
-  requestId: string | number,
+  { id: requestId, tool }: { id: string | number; tool: string | undefined },
 ): CallEvent {
-  return { ...fields, requestId } as CallEvent;
+  const whose = fields.type === "sent" && tool !== undefined ? { requestId, tool } : { requestId };
+  return { ...fields, ...whose } as CallEvent;
 }
 
 function progressEvent(at: number, requestId: string | number, notification: JsonRpcNotification): CallEvent {

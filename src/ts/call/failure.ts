@@ -53,6 +53,12 @@ export const aborted: Why = {
   outcome: "not_sent",
   message: "the signal was aborted before the call",
 };
+/** Why there is no session whose signal was aborted while it was being opened. */
+export const abortedMeanwhile: Why = {
+  reason: "cancelled",
+  outcome: "unknown",
+  message: "the signal was aborted while the session was being opened",
+};
 /** Why a call was not made after `close()`. */
 export const closedBefore: Why = {
   reason: "closed",

@@ -4,7 +4,7 @@ import type { CallEvent } from "../api/events.js";
 import type { CallDiagnostics, ToolCallFailed } from "../api/failure.js";
 import type { CallInfo, OnGap } from "../api/options.js";
 import type { ToolCall } from "../api/session.js";
-import { ignored, longestWait, observed } from "../base/promise.js";
+import { ignored, longestWait, observed, onAbort } from "../base/promise.js";
 import type { Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import type { Ack, Timers } from "./ack.js";
@@ -57,7 +57,10 @@ export class CallRecord implements Timers {
   readonly #sink: CallSink;
   readonly #known: Partial<CallDiagnostics> & { events: number; gaps: number; duplicates: number };
   readonly #tellCore: (reason?: string) => void;
-  readonly #onAbort = () => this.cancel();
+  // How to stop listening to the caller's signals.
+  readonly #stops: (() => void)[] = [];
+  // The reason of the signal that cancelled it.
+  #cause: unknown;
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
   #cancelled = false;
   #settled = false;
@@ -70,7 +73,7 @@ export class CallRecord implements Timers {
     this.#known = { events: 0, gaps: 0, duplicates: 0 };
     this.#tellCore = tellCore;
     for (const signal of origin.signals ?? [])
-      ignored(() => signal.addEventListener("abort", this.#onAbort, { once: true }));
+      ignored(() => this.#stops.push(onAbort(signal, () => this.#aborted(signal.reason))));
   }
 
   /** The caller has cancelled it. */
@@ -134,7 +137,9 @@ export class CallRecord implements Timers {
 
   /** No answer. */
   fail(event: ToolCallFailed, failure: Failure = {}): void {
-    if (this.#settle()) this.#sink.failed(event, failure);
+    if (!this.#settle()) return;
+    const isAborted = event.reason === "cancelled" && this.#cause !== undefined;
+    this.#sink.failed(event, isAborted ? { thrown: this.#cause } : failure);
   }
 
   /** What the wrapper knows of the call, for a failure that the core can't tell of. */
@@ -150,9 +155,13 @@ export class CallRecord implements Timers {
     this.#deadline?.clear();
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
-    for (const signal of this.origin.signals ?? [])
-      ignored(() => signal.removeEventListener("abort", this.#onAbort));
+    for (const stop of this.#stops) ignored(stop);
     return true;
+  }
+
+  #aborted(reason: unknown): void {
+    if (!this.#cancelled) this.#cause = reason;
+    this.cancel();
   }
 
   #note(event: CallEvent): void {
@@ -180,7 +189,8 @@ export class CallRecord implements Timers {
 /** The stand-alone caller's side of a call: a queue of events, and a promise of the result. */
 export class Promised implements CallSink {
   /** Rejects as {@link ToolCall.result} does. */
-  readonly result: Promise<unknown>;
+  // biome-ignore lint/suspicious/noExplicitAny: only the caller knows the shape of a result
+  readonly result: Promise<any>;
   readonly #queue = new EventQueue();
   #resolve!: (result: unknown) => void;
   #reject!: (error: Error) => void;
@@ -195,9 +205,15 @@ export class Promised implements CallSink {
 
   /** What the caller has of it. */
   handle(record: CallRecord): ToolCall {
+    const { result } = this;
     return {
       id: String(record.origin.id),
-      result: this.result,
+      result,
+      // biome-ignore lint/suspicious/noThenProperty: a call is a promise of its result
+      then: (fulfilled, rejected) => result.then(fulfilled, rejected),
+      catch: (rejected) => result.catch(rejected),
+      finally: (settled) => result.finally(settled),
+      [Symbol.toStringTag]: "ToolCall",
       cancel: () => record.cancel(),
       [Symbol.asyncIterator]: () => this.#queue[Symbol.asyncIterator](),
     };

@@ -4,11 +4,11 @@ import type { CallInfo, CallOptions } from "../api/options.js";
 import { textOf } from "../base/thrown.js";
 import type { CallSpec } from "../core/protocol.js";
 import type { CallHeaders } from "../http/exchanges.js";
-import { group, isPlain, jsonObject, usableHeaders } from "./check.js";
+import { group, isPlain, jsonObject, usableHeaders, usableSignal } from "./check.js";
 import { readTimeouts, type Settings, usableOnGap } from "./settings.js";
 
 const callClocks = ["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const;
-const known = ["timeouts", "idempotent", "signal", "headers"] as const;
+const known = ["timeouts", "idempotent", "signal", "headers", "_meta"] as const;
 const ofOneStream = ["onGap", "resumptionToken", "onresumptiontoken"] as const;
 const callKeyMember = "landfall/call-key";
 
@@ -40,12 +40,11 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
   const { method, isPage } = wanted;
   const names = isPage ? known : [...known, ...ofOneStream];
   const options = group("options", wanted.options, names) as CallOptions;
-  const { params, meta } =
-    wanted.text === undefined ? split(wanted.params) : { params: wanted.text, meta: "{}" };
+  const { params, meta } = split(wanted, options);
   const name = method === "tools/call" ? wanted.params.name : undefined;
   const tool = typeof name === "string" ? { tool: name } : {};
-  const { signal, idempotent } = options;
-  if (signal !== undefined) checkSignal(signal);
+  const { idempotent } = options;
+  const signal = usableSignal(options.signal);
   if (idempotent !== undefined && typeof idempotent !== "boolean") {
     throw new ConfigError("idempotent", "idempotent must be true or false");
   }
@@ -136,19 +135,6 @@ function isHeaders(value: unknown): boolean {
   return Object.prototype.toString.call(value) === "[object Headers]";
 }
 
-/** Tries it out: what is no AbortSignal, or none that works, is found before there is a call. */
-function checkSignal(signal: AbortSignal): void {
-  const probe = () => {};
-  try {
-    signal.addEventListener("abort", probe);
-    signal.removeEventListener("abort", probe);
-    if (typeof signal.aborted === "boolean") return;
-  } catch (cause) {
-    throw new ConfigError("signal", `signal must be an AbortSignal: ${textOf(cause)}`, { cause });
-  }
-  throw new ConfigError("signal", "signal must be an AbortSignal");
-}
-
 /** What concerns the one stream of a call. */
 function stream({ onGap, resumptionToken, onresumptiontoken }: CallOptions) {
   if (resumptionToken !== undefined && (typeof resumptionToken !== "string" || resumptionToken === "")) {
@@ -176,16 +162,22 @@ function clocks(options: CallOptions, tool: string | undefined, settings: Pick<S
   return { ...own, ...readTimeouts({ callMs: settings.callMs }, tool, callClocks) };
 }
 
-function split(given: Record<string, unknown>): { params: string; meta: string } {
-  if (!isPlain(given)) throw new ConfigError("params", "params must be a plain object");
-  const { _meta: meta, ...params } = given;
-  if (meta === undefined) return { params: jsonObject("params", params), meta: "{}" };
-  const text = jsonObject("params._meta", meta as object);
-  if ((meta as { progressToken?: unknown }).progressToken !== undefined) {
-    throw new ConfigError(
-      "params._meta.progressToken",
-      "params._meta.progressToken is set by landfall itself",
-    );
-  }
-  return { params: jsonObject("params", params), meta: text };
+/** The JSON text of the params, and that of their `_meta`, in which the options stand above the params. */
+function split(wanted: Wanted, { _meta: own }: CallOptions): { params: string; meta: string } {
+  const metas = own === undefined ? [] : [metaText("_meta", own)];
+  if (wanted.text !== undefined) return { params: wanted.text, meta: metas[0] ?? "{}" };
+  if (!isPlain(wanted.params)) throw new ConfigError("params", "params must be a plain object");
+  const { _meta: given, ...params } = wanted.params;
+  if (given !== undefined) metas.unshift(metaText("params._meta", given));
+  const [meta = "{}", above] = metas;
+  return {
+    params: jsonObject("params", params),
+    meta: above === undefined ? meta : JSON.stringify({ ...JSON.parse(meta), ...JSON.parse(above) }),
+  };
+}
+
+function metaText(option: string, meta: unknown): string {
+  const text = jsonObject(option, meta as object);
+  if ((meta as { progressToken?: unknown }).progressToken === undefined) return text;
+  throw new ConfigError(`${option}.progressToken`, `${option}.progressToken is set by landfall itself`);
 }

@@ -90,6 +90,20 @@ export function object<T>(option: string, value: T): T {
   throw new ConfigError(option, `${option} must be an object`);
 }
 
+/** An AbortSignal, where there is one. It is tried out: one that does not work is found before it is relied on. */
+export function usableSignal(signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined) return undefined;
+  const probe = () => {};
+  try {
+    signal.addEventListener("abort", probe);
+    signal.removeEventListener("abort", probe);
+    if (typeof signal.aborted === "boolean") return signal;
+  } catch (cause) {
+    throw new ConfigError("signal", `signal must be an AbortSignal: ${textOf(cause)}`, { cause });
+  }
+  throw new ConfigError("signal", "signal must be an AbortSignal");
+}
+
 /** A function, where there is one. */
 export function callable<T>(option: string, value: T): T {
   if (value === undefined || typeof value === "function") return value;

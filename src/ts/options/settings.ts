@@ -8,7 +8,18 @@ import type { CoreConfig, SessionFacts } from "../core/protocol.js";
 import { type ReadProvider, smallProviders } from "../http/credentials.js";
 import type { ExchangeSettings } from "../http/exchanges.js";
 import { fetchOfProvider } from "../http/provider-fetch.js";
-import { callable, group, jsonObject, numeric, object, oneOf, plain, usableHeaders, whole } from "./check.js";
+import {
+  callable,
+  group,
+  jsonObject,
+  numeric,
+  object,
+  oneOf,
+  plain,
+  usableHeaders,
+  usableSignal,
+  whole,
+} from "./check.js";
 import { readState } from "./state.js";
 
 /** The version of the package, as `clientInfo` tells it to servers that are given no other. */
@@ -26,6 +37,8 @@ export interface Settings extends ExchangeSettings {
   mostBodyBytes: number;
   /** The longest wait for what `onEvent` gives. */
   handlerMs: number;
+  /** Gives the opening of the session up. */
+  signal: AbortSignal | undefined;
   onRequest: ConnectOptions["onRequest"];
   onEvent: ConnectOptions["onEvent"];
   onUnknown: ConnectOptions["onUnknown"];
@@ -92,6 +105,7 @@ const known = [
   ...sharedOptions,
   "clientInfo",
   "capabilities",
+  "signal",
   "onRequest",
   "onEvent",
   "onUnknown",
@@ -136,6 +150,7 @@ export function readSettings(
     fetch: usableFetch(options.fetch),
     requestInit: usableInit(options.requestInit),
     headers: usableHeaders("headers", options.headers),
+    signal: usableSignal(options.signal),
     onRequest: callable("onRequest", options.onRequest),
     onEvent: callable("onEvent", options.onEvent),
     onUnknown: callable("onUnknown", options.onUnknown),

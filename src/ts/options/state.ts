@@ -66,6 +66,7 @@ export interface SessionInfo {
   protocolVersion: string;
   sessionId?: string;
   serverInfo?: { name: string; version: string };
+  instructions?: string;
   capabilities: Record<string, unknown>;
 }
 
@@ -74,14 +75,15 @@ const deepest = 64;
 
 /** The same, from the facts of the session and the response to the handshake, as far as that says. */
 export function infoOf(facts: SessionFacts | undefined, message: unknown): SessionInfo {
-  const { result } = (message ?? {}) as { result?: { serverInfo?: unknown; capabilities?: unknown } };
-  const { serverInfo, capabilities } = result ?? {};
+  const { result } = (message ?? {}) as { result?: Record<string, unknown> };
+  const { serverInfo, instructions, capabilities } = result ?? {};
   const { era = "legacy", protocolVersion = "", sessionId } = facts ?? {};
   return {
     era,
     protocolVersion,
     ...(sessionId === undefined ? {} : { sessionId }),
     ...(isObject(serverInfo) ? { serverInfo: serverInfo as { name: string; version: string } } : {}),
+    ...(typeof instructions === "string" ? { instructions } : {}),
     capabilities: isObject(capabilities) && isShallow(capabilities, deepest) ? capabilities : {},
   };
 }

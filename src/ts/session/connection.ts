@@ -8,7 +8,7 @@ import { textOf } from "../base/thrown.js";
 import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
 import { callEvent, jsonRpcError, messageEvent, sessionEvent } from "../call/events.js";
-import { explained, failureOf, ownFailure, type Why } from "../call/failure.js";
+import { abortedMeanwhile, explained, failureOf, ownFailure, type Why } from "../call/failure.js";
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics, type Uncounted } from "../call/metrics.js";
 import type { OutcomeResolver } from "../call/outcome-resolver.js";
@@ -135,6 +135,19 @@ export class Connection implements Listener {
   /** It takes no more calls: closed, lost, or the handshake failed. */
   get isOver(): boolean {
     return this.#handle.isOver;
+  }
+
+  /** The caller does not want it any more: the handshake has failed, if it is under way, and all is ended. */
+  giveUp(cause: unknown): void {
+    if (this.#isReady || this.#handshake === undefined) return;
+    const record = this.#records.get(this.#handshake);
+    this.#records.delete(this.#handshake);
+    if (record !== undefined) {
+      const event = ownFailure(record, this.#owner.clock(), abortedMeanwhile);
+      record.fail(event, { thrown: cause });
+      this.#owner.emit(event);
+    }
+    void this.close();
   }
 
   /** Makes a call. Throws {@link ConfigError} where the core refuses its clocks, or `replay` or `callKey` fail. */
@@ -307,7 +320,7 @@ export class Connection implements Listener {
       return;
     }
     const record = this.#records.get(output.call);
-    if (record !== undefined) this.#tell(record, callEvent(output, record.origin.id));
+    if (record !== undefined) this.#tell(record, callEvent(output, record.origin));
   }
 
   /** Tells the core whether an event was handled, where it still wants to know. */

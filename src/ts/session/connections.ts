@@ -3,7 +3,7 @@ import { ConfigError } from "../api/errors.js";
 import type { Metrics } from "../api/metrics.js";
 import { within } from "../base/promise.js";
 import { textOf } from "../base/thrown.js";
-import type { Why } from "../call/failure.js";
+import { aborted, type Why } from "../call/failure.js";
 import { noMetrics } from "../call/metrics.js";
 import type { Instances } from "../core/instance.js";
 import type { SessionFacts } from "../core/protocol.js";
@@ -34,8 +34,8 @@ export class Connections implements FactsKeeper {
     this.facts = facts;
   }
 
-  /** Loads the module; resolves with why there is none, where that is so. */
-  async load(): Promise<NoConnection | undefined> {
+  /** Loads the module; resolves with why there is none, where that is so. An abort of `signal` ends the wait for it. */
+  async load(signal?: AbortSignal): Promise<NoConnection | undefined> {
     const { handshakeMs } = this.#owner.settings;
     let isLate = false;
     const late = () => {
@@ -43,9 +43,10 @@ export class Connections implements FactsKeeper {
       return new Error(`it was not there within handshakeMs (${handshakeMs})`);
     };
     try {
-      await within(handshakeMs, () => this.#instances.ready(), late);
+      await within(handshakeMs, () => this.#instances.ready(), late, signal);
       return undefined;
     } catch (thrown) {
+      if (signal?.aborted) return { why: aborted, thrown: signal.reason };
       if (thrown instanceof ConfigError) throw thrown;
       return { why: noModule(thrown, isLate ? "connect_timeout" : "internal_error"), thrown };
     }

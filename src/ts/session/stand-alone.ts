@@ -3,7 +3,7 @@ import type { Era } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { CallOptions, ConnectOptions, State } from "../api/options.js";
 import type { Connect, Session, ToolCall } from "../api/session.js";
-import { observed } from "../base/promise.js";
+import { observed, onAbort } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
 import { emit } from "../call/events.js";
 import { aborted, closedBefore, unsent, type Why } from "../call/failure.js";
@@ -25,6 +25,7 @@ export class StandAloneSession implements Session {
   protocolVersion = "";
   declare sessionId?: string;
   declare serverInfo?: { name: string; version: string };
+  declare instructions?: string;
   capabilities: Record<string, unknown> = {};
   declare [Symbol.asyncDispose]?: () => Promise<void>;
   readonly #settings: Settings;
@@ -53,12 +54,18 @@ export class StandAloneSession implements Session {
     }
   }
 
-  /** Loads the module and does the handshake. */
+  /** Loads the module and does the handshake, unless the signal says that nobody wants it any more. */
   async start(): Promise<void> {
-    const missing = await this.#connections.load();
+    const { signal } = this.#settings;
+    const given = () => (signal?.aborted ? { why: aborted, thrown: signal.reason } : undefined);
+    const missing = given() ?? (await this.#connections.load(signal)) ?? given();
     const connection = missing ?? this.#connections.usable();
-    if (connection instanceof Connection) await connection.ready;
-    else await this.#unsentCall("initialize", undefined, connection.why, connection.thrown).result;
+    if (!(connection instanceof Connection)) {
+      await this.#unsentCall("initialize", undefined, connection.why, connection.thrown).result;
+      return;
+    }
+    const stop = signal && onAbort(signal, () => connection.giveUp(signal.reason));
+    await connection.ready.finally(stop);
   }
 
   callTool(name: string, args: Record<string, unknown> = {}, options?: CallOptions): ToolCall {
@@ -144,6 +151,7 @@ export class StandAloneSession implements Session {
     // Not all servers give these, and a new handshake may bring fewer.
     delete this.sessionId;
     delete this.serverInfo;
+    delete this.instructions;
     Object.assign(this, info);
   }
 

@@ -64,7 +64,7 @@ export async function listAllTools(listing: Listing): Promise<Tool[]> {
       const text = `tools/list has not ended within deadlineMs (${times?.deadlineMs} ms) for all of its pages`;
       return fails(listing, "deadline_exceeded", text);
     }
-    call = next;
+    call = next.call;
   }
 }
 
@@ -72,19 +72,20 @@ export async function listAllTools(listing: Listing): Promise<Tool[]> {
 async function nextPage(
   listing: Listing,
   { cursor, startedAt, times }: { cursor: string; startedAt: number; times: DeadlineTimes | undefined },
-): Promise<ToolCall | undefined> {
+): Promise<Page | undefined> {
   const { clock } = listing;
   const leftMs = times && times.deadlineMs - (clock() - startedAt);
   if (leftMs !== undefined && leftMs <= 0) return undefined;
-  const { call } = listing.page({ cursor });
-  if (times === undefined || leftMs === undefined) return call;
+  // Not the call itself: it is a promise, and would be waited for.
+  const page = listing.page({ cursor });
+  if (times === undefined || leftMs === undefined) return page;
   let isLate = false;
   const deadline = new Deadline(clock, { ...times, deadlineMs: leftMs }, () => {
     isLate = true;
-    call.cancel();
+    page.call.cancel();
   });
-  await call.result.catch(() => {}).finally(() => deadline.clear());
-  return isLate ? undefined : call;
+  await page.call.result.catch(() => {}).finally(() => deadline.clear());
+  return isLate ? undefined : page;
 }
 
 async function fails(listing: Listing, reason: Why["reason"], message: string): Promise<never> {
