@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { macrotask } from "../../target/npm/base/promise.js";
 import { BodyPump } from "../../target/npm/http/body.js";
 import { turn } from "./support/fake-core.mjs";
+import "./support/timers.mjs";
 
 /** A body that the test feeds, and what a pump says of it. */
 function pumped(underlying = {}) {

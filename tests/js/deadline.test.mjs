@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Deadline } from "../../target/npm/call/deadline.js";
 import { eventsOf, fakeConnect, fakeSession, noFetch, turn } from "./support/fake-core.mjs";
+import "./support/timers.mjs";
 
 /** A deadline under timers and a clock of the test's: `pass(ms)` runs both, `sleep(ms)` the clock alone. */
 function armed(t, times) {

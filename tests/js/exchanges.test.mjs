@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Exchanges } from "../../target/npm/http/exchanges.js";
 import { readSettings } from "../../target/npm/options/settings.js";
 import { turn } from "./support/fake-core.mjs";
+import "./support/timers.mjs";
 
 const address = "https://server.test/mcp";
 const none = () => undefined;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventsOf, failure, fakeSession, turn } from "./support/fake-core.mjs";
+import "./support/timers.mjs";
 
 const dataOf = ({ value }) => value.message.params.data;
 

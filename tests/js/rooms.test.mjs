@@ -72,6 +72,15 @@ test("a circle is an error, also one of types alone", (t) => {
   ]);
 });
 
+test("timers and the clock are those that base/timers.ts took", (t) => {
+  const files = {
+    "base/timers.ts": "export const later = globalThis.setTimeout;\n",
+    "call/some.ts": "export const timer = setTimeout(() => {}, 1);\nexport const at = performance.now();\n",
+  };
+  const rule = ["noRestrictedGlobals", "call/some.ts"];
+  assert.deepEqual(lint(t, files), [rule, rule]);
+});
+
 /** What a file of src/proto may not say: what it runs in, and, below the client, whose part it is. */
 function tooHigh(name, text) {
   const code = text.replace(/^\s*\/\/.*$/gm, "");

@@ -9,6 +9,7 @@ import {
   randomSeed,
 } from "../../target/npm/base/runtime.js";
 import { connectBy, emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
+import "./support/timers.mjs";
 
 /** As in a renderer of Electron: a browser that has `process`. */
 function inBrowser(t) {

@@ -13,7 +13,7 @@ const MODULE_SYNTAX = /^\s*(?:import|export)\b.*|\bimport\s*[.(].*/m;
 // In place of the globals of that name: a timer of a lost instance would keep a Node process alive.
 const TIMERS = `const timers = new Set();
 function setTimeout(run, ms) {
-    const timer = globalThis.setTimeout(() => {
+    const timer = clock.setTimeout(() => {
         timers.delete(timer);
         run();
     }, ms);
@@ -22,13 +22,13 @@ function setTimeout(run, ms) {
 }
 function clearTimeout(timer) {
     timers.delete(timer);
-    globalThis.clearTimeout(timer);
+    clock.clearTimeout(timer);
 }
 `;
 
 /**
- * The text of a module with one export, `createCore(module)`: each call makes an instance with bindings of its own
- * and returns the functions that the crate exports, and besides
+ * The text of a module with one export, `createCore(module, clock)`: each call makes an instance with bindings of its own,
+ * whose timers are those of `clock`, and returns the functions that the crate exports, and besides
  * - `memory`, the instance's memory;
  * - `retire()`, for an instance that trapped: its timers are cleared, and its promise reactions, which JavaScript still
  *   holds, do nothing, where they would enter a broken instance with nobody to catch what they throw.
@@ -55,10 +55,11 @@ export function toFactory(glue) {
   expect(names.length > 0, "nothing is exported");
   for (const name of ["memory", "retire"])
     expect(!names.includes(name), `the name ${name} is the factory's own`);
-  expect(!/\btimers\b/.test(body), "the name timers is the factory's own");
+  for (const name of ["timers", "clock"])
+    expect(!new RegExp(`\\b${name}\\b`).test(body), `the name ${name} is the factory's own`);
 
   return `// Made by the build from wasm-bindgen's glue.
-export function createCore(module) {
+export function createCore(module, clock = globalThis) {
 ${TIMERS}
 ${body.trim()}
 
@@ -68,7 +69,7 @@ return {
     get memory() { return wasm.memory; },
     retire() {
         wasm = new Proxy({}, { get: () => () => [] });
-        timers.forEach((timer) => globalThis.clearTimeout(timer));
+        timers.forEach((timer) => clock.clearTimeout(timer));
         timers.clear();
         wasmInstance = undefined;
     },

@@ -1,4 +1,5 @@
 // Waiting: promises observed, bounded in time, or let go.
+import { timers } from "./timers.js";
 
 const nothing = () => {};
 
@@ -23,9 +24,10 @@ export function ignored(start: () => unknown): void {
  */
 export function macrotask(): Promise<void> {
   return new Promise((resolve) => {
-    if (typeof globalThis.setImmediate === "function") {
-      globalThis.setImmediate(resolve);
-    } else if (typeof globalThis.MessageChannel === "function") {
+    const { setImmediate, MessageChannel } = timers;
+    if (setImmediate !== undefined) {
+      setImmediate(() => resolve());
+    } else if (MessageChannel !== undefined) {
       const { port1, port2 } = new MessageChannel();
       port1.onmessage = () => {
         port1.close();
@@ -33,7 +35,7 @@ export function macrotask(): Promise<void> {
       };
       port2.postMessage(undefined);
     } else {
-      setTimeout(resolve, 0);
+      timers.setTimeout(resolve, 0);
     }
   });
 }
@@ -70,14 +72,14 @@ export function within<T>(
       return;
     }
     const end = () => {
-      clearTimeout(timer);
+      timers.clearTimeout(timer);
       stopListening?.();
     };
     const refuse = (why: unknown) => {
       end();
       reject(why);
     };
-    const timer = setTimeout(() => refuse(late()), Math.min(ms, longestWait));
+    const timer = timers.setTimeout(() => refuse(late()), Math.min(ms, longestWait));
     const stopListening = signal && onAbort(signal, () => refuse(signal.reason));
     Promise.resolve(given).finally(end).then(resolve, reject);
   });

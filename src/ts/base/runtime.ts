@@ -1,4 +1,5 @@
 // What is known of the runtime that all this runs in.
+import { timers } from "./timers.js";
 
 interface Globals {
   performance?: { getEntriesByType?(type: string): { name: string; nextHopProtocol?: string }[] };
@@ -82,7 +83,7 @@ export function createClock(): () => number {
   let origin: number | undefined;
   let last = 0;
   return () => {
-    const elapsed = performance.now();
+    const elapsed = timers.now();
     origin ??= Date.now() - elapsed;
     last = Math.max(last, origin + elapsed);
     return last;

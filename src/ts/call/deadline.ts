@@ -1,5 +1,6 @@
 // The second deadline of a call, which needs no core.
 import { longestWait } from "../base/promise.js";
+import { type Timer, timers } from "../base/timers.js";
 
 // How much later than the core's own deadline: whoever is first wins.
 const slackMs = 250;
@@ -23,7 +24,7 @@ export class Deadline {
   readonly #expire: () => void;
   #graceMs: number | undefined;
   #due = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: Timer | undefined;
 
   /** Arms it. `expire` is called at most once, and never after {@link clear}. */
   constructor(clock: () => number, { deadlineMs, connectMs }: DeadlineTimes, expire: () => void) {
@@ -35,7 +36,7 @@ export class Deadline {
 
   /** Ends it: no timer is left. */
   clear(): void {
-    clearTimeout(this.#timer);
+    timers.clearTimeout(this.#timer);
   }
 
   #arm(ms: number): void {
@@ -45,7 +46,7 @@ export class Deadline {
 
   #wait(ms: number): void {
     const step = Math.min(ms, longestWait);
-    this.#timer = setTimeout(() => (ms > step ? this.#wait(ms - step) : this.#fired()), step);
+    this.#timer = timers.setTimeout(() => (ms > step ? this.#wait(ms - step) : this.#fired()), step);
   }
 
   /** The time is up, whatever the clock says: a Worker's may stand still. */

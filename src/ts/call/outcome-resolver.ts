@@ -1,6 +1,7 @@
 // What the application knows of a call whose outcome is unknown.
 import type { CallInfo } from "../api/options.js";
 import { within } from "../base/promise.js";
+import { timers } from "../base/timers.js";
 import type { Settings } from "../options/settings.js";
 
 /** The questions that are open with the option `onUnknown`: what became of a call whose outcome is not known. */
@@ -27,7 +28,7 @@ export class OutcomeResolver {
     };
     const stop = () => {
       controller.abort();
-      queueMicrotask(() => finish(undefined));
+      timers.queueMicrotask(() => finish(undefined));
     };
     this.#open.add(stop);
     const start = () => Promise.resolve().then(() => (signal.aborted ? undefined : onUnknown(call)));

@@ -5,6 +5,7 @@ import type { CallDiagnostics, ToolCallFailed } from "../api/failure.js";
 import type { CallInfo, OnGap } from "../api/options.js";
 import type { ToolCall } from "../api/session.js";
 import { ignored, longestWait, observed, onAbort } from "../base/promise.js";
+import { type Timer, timers } from "../base/timers.js";
 import type { Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import type { Ack, Timers } from "./ack.js";
@@ -61,7 +62,7 @@ export class CallRecord implements Timers {
   readonly #stops: (() => void)[] = [];
   // The reason of the signal that cancelled it.
   #cause: unknown;
-  readonly #timers = new Set<ReturnType<typeof setTimeout>>();
+  readonly #timers = new Set<Timer>();
   #cancelled = false;
   #settled = false;
   #deadline: Deadline | undefined;
@@ -110,11 +111,11 @@ export class CallRecord implements Timers {
   }
 
   after(ms: number, late: () => void): () => void {
-    const timer = setTimeout(late, Math.min(ms, longestWait));
+    const timer = timers.setTimeout(late, Math.min(ms, longestWait));
     this.#timers.add(timer);
     return () => {
       this.#timers.delete(timer);
-      clearTimeout(timer);
+      timers.clearTimeout(timer);
     };
   }
 
@@ -153,7 +154,7 @@ export class CallRecord implements Timers {
     if (this.#settled) return false;
     this.#settled = true;
     this.#deadline?.clear();
-    for (const timer of this.#timers) clearTimeout(timer);
+    for (const timer of this.#timers) timers.clearTimeout(timer);
     this.#timers.clear();
     for (const stop of this.#stops) ignored(stop);
     return true;

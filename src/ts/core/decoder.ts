@@ -1,4 +1,5 @@
 // The crossing, on this side: reads what src/web/protocol.rs writes, into records that the rest of the wrapper reads.
+import { timers } from "../base/timers.js";
 import { createCore as createRaw } from "./core.js";
 import { parseMessages } from "./parse.js";
 import type { Batch, Core, CoreOutput, CreateCore, RareOutput, RawCore } from "./protocol.js";
@@ -21,7 +22,7 @@ const readRecord = 7;
 const abortRecord = 8;
 
 /** Makes one instance of the module, whose exports give records. */
-export const createCore: CreateCore = (module) => decoded(createRaw(module));
+export const createCore: CreateCore = (module) => decoded(createRaw(module, timers));
 
 /** The same exports with what they tell as records. */
 export function decoded(raw: RawCore): Core {

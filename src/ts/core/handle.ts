@@ -1,6 +1,7 @@
 // One handle in an instance: every way in and out of the core.
 import { ConfigError } from "../api/errors.js";
 import type { Log } from "../base/log.js";
+import { timers } from "../base/timers.js";
 import type { Failure } from "../http/credentials.js";
 import { type CallHeaders, type ExchangeSettings, Exchanges } from "../http/exchanges.js";
 import type { Instance, Seat } from "./instance.js";
@@ -135,7 +136,7 @@ export class CoreHandle {
     if (isNext) reports[last + 2] = key;
     else reports.push(call, key, key, Number(ok));
     if (!ok) this.#hasFailures = true;
-    if (!this.#telling && last < 0) queueMicrotask(() => this.#tell());
+    if (!this.#telling && last < 0) timers.queueMicrotask(() => this.#tell());
   }
 
   /** What is known of the last exchange of a call, should it have failed. */
@@ -179,7 +180,7 @@ export class CoreHandle {
         const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
         return this.#exchanges.open(exchange, url, init, headers, call);
       },
-      schedule: () => queueMicrotask(() => this.#enter((core, handle, now) => core.poll(handle, now))),
+      schedule: () => timers.queueMicrotask(() => this.#enter((core, handle, now) => core.poll(handle, now))),
       panicked: (text) => this.#instance.panicked(text),
     };
   }
@@ -196,7 +197,7 @@ export class CoreHandle {
     this.#exchanges.abandon();
     this.#queue.push({ out: "lost", text });
     // It may be a caller's own export that trapped: his function returns first.
-    queueMicrotask(() => this.#tell());
+    timers.queueMicrotask(() => this.#tell());
   }
 
   /** Does at once what is asked of the network, and keeps what is known of the session; the rest is to be told. */
@@ -232,7 +233,7 @@ export class CoreHandle {
 
   #tellSoon(batch: Batch): void {
     this.#enqueue(batch);
-    queueMicrotask(() => this.#tell());
+    timers.queueMicrotask(() => this.#tell());
   }
 
   #tellAhead(batch: Batch): void {

@@ -1,6 +1,7 @@
 // Reads the body of one response.
 import { ignored, macrotask } from "../base/promise.js";
 import { textOf } from "../base/thrown.js";
+import { timers } from "../base/timers.js";
 
 /** Where the bytes of one body go. Each call may end, pause or resume the pump it comes from. */
 export interface BodySink {
@@ -76,7 +77,7 @@ export class BodyPump {
   async #read(): Promise<void> {
     // What a fetch of the user's gives may be no stream at all: then this throws, and the exchange fails.
     this.#reader = this.#body?.getReader();
-    this.#burstAt = performance.now();
+    this.#burstAt = timers.now();
     while (this.#reader !== undefined) {
       const { done, value } = await this.#reader.read();
       if (this.#stopped) return;
@@ -103,11 +104,11 @@ export class BodyPump {
   /** Lets everything else run, once in a while. */
   async #breathe(): Promise<void> {
     this.#burst += 1;
-    const isLong = this.#burst > burstPieces || performance.now() - this.#burstAt > burstMs;
+    const isLong = this.#burst > burstPieces || timers.now() - this.#burstAt > burstMs;
     if (this.#stopped || !isLong) return;
     await macrotask();
     this.#burst = 0;
-    this.#burstAt = performance.now();
+    this.#burstAt = timers.now();
   }
 
   async #held(): Promise<void> {

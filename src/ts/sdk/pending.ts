@@ -2,6 +2,7 @@
 import type { CallEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import { observed } from "../base/promise.js";
+import { timers } from "../base/timers.js";
 import type { Ack } from "../call/ack.js";
 import type { CallSink, ResultEvent } from "../call/record.js";
 import type { Failure } from "../http/credentials.js";
@@ -94,7 +95,7 @@ export class PendingRequest extends Pending {
     const { id, response, onStreamEnd, onEnd } = this.#request;
     onEnd();
     // The SDKs handle a notification in a microtask, and forget the handler of a call's progress with its response.
-    queueMicrotask(() => {
+    timers.queueMicrotask(() => {
       try {
         // It went under an id of landfall's.
         super.answered(event, response({ ...message, id }, httpStatus));

@@ -5,6 +5,7 @@ import type { Metrics } from "../api/metrics.js";
 import type { CallInfo, OnGap } from "../api/options.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
+import { type Timer, timers } from "../base/timers.js";
 import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
 import { callEvent, jsonRpcError, messageEvent, sessionEvent } from "../call/events.js";
@@ -83,7 +84,7 @@ export class Connection implements Listener {
   readonly #refresh: CredentialRefresh;
   readonly #end: Promise<void>;
   #ended!: () => void;
-  #closeTimer: ReturnType<typeof setTimeout> | undefined;
+  #closeTimer: Timer | undefined;
   // The handshake as a call, where it is landfall's own: the core ends it by `ready`, or by a failure.
   readonly #handshake: number | undefined;
   #isReady = false;
@@ -193,7 +194,7 @@ export class Connection implements Listener {
   close(): Promise<void> {
     this.#handle.run((core, handle, now) => core.close(handle, now));
     if (this.#handle.isOver) this.#finish(closed);
-    else this.#closeTimer ??= setTimeout(() => this.#finish(closed), closeMs);
+    else this.#closeTimer ??= timers.setTimeout(() => this.#finish(closed), closeMs);
     return this.#end;
   }
 
@@ -402,7 +403,7 @@ export class Connection implements Listener {
     const failed = output.type === "tool_call_failed";
     const reason = failed ? output.reason : "protocol_error";
     const message = `the handshake failed: ${failed ? output.text : "the server answered it with an error"}`;
-    queueMicrotask(() => this.#finish({ reason, outcome: "not_sent", message }));
+    timers.queueMicrotask(() => this.#finish({ reason, outcome: "not_sent", message }));
   }
 
   #answered(record: CallRecord, output: SettleOutput & { type: "result" }, message: unknown): void {
@@ -432,7 +433,7 @@ export class Connection implements Listener {
 
   /** The end: what is still pending gets its outcome, and nothing runs any more. */
   #finish(why: Why): void {
-    clearTimeout(this.#closeTimer);
+    timers.clearTimeout(this.#closeTimer);
     this.#metrics =
       this.#handle.ask((core, handle, now) => core.metrics(handle, now, false)) ?? this.#metrics;
     this.#handle.destroy();

@@ -2,6 +2,7 @@
 import type { ConnectOptions } from "../api/options.js";
 import type { Log } from "../base/log.js";
 import { longestWait } from "../base/promise.js";
+import { timers } from "../base/timers.js";
 import type { ScheduleOutput } from "../core/protocol.js";
 
 type Scheduler = NonNullable<ConnectOptions["reconnectionScheduler"]>;
@@ -35,8 +36,8 @@ export class Waits {
       stop = this.#scheduler?.(reconnect, waitMs, attempt - 1);
     } catch (thrown) {
       this.#log.threw("reconnectionScheduler", thrown);
-      const timer = setTimeout(reconnect, Math.min(waitMs, longestWait));
-      stop = () => clearTimeout(timer);
+      const timer = timers.setTimeout(reconnect, Math.min(waitMs, longestWait));
+      stop = () => timers.clearTimeout(timer);
     }
     if (isOver) return;
     this.#stops.set(call, () => {

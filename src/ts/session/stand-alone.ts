@@ -5,6 +5,7 @@ import type { CallOptions, ConnectOptions, State } from "../api/options.js";
 import type { Connect, Session, ToolCall } from "../api/session.js";
 import { observed, onAbort } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
+import { timers } from "../base/timers.js";
 import { emit } from "../call/events.js";
 import { aborted, closedBefore, unsent, type Why } from "../call/failure.js";
 import { Uncounted } from "../call/metrics.js";
@@ -160,7 +161,7 @@ export class StandAloneSession implements Session {
     const call = { id: `unsent-${this.#unsent}`, method, tool, at: this.#owner.clock() };
     const { handle, event } = unsent(call, why, cause);
     // After close() there is no callback.
-    if (this.#closing === undefined) queueMicrotask(() => emit(this.#settings, event));
+    if (this.#closing === undefined) timers.queueMicrotask(() => emit(this.#settings, event));
     return handle;
   }
 }
