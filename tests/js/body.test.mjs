@@ -1,5 +1,6 @@
 // The pump of a response body: its order, its pauses, its end.
 import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { macrotask } from "../../target/npm/base/promise.js";
 import { BodyPump } from "../../target/npm/http/body.js";
@@ -25,7 +26,7 @@ function pumped(underlying = {}) {
     end: () => said.push("END"),
     fail: (message, code) => said.push(`FAIL ${message} ${code}`),
   };
-  const pump = new BodyPump(body, sink);
+  const pump = new BodyPump({ body }, sink);
   const send = (text) => controller.enqueue(new TextEncoder().encode(text));
   return { pump, body, said, sink, send, controller, wasCancelled: () => cancelled !== undefined };
 }
@@ -49,7 +50,7 @@ test("nothing is read before it is asked for, then chunks come in order, then th
 test("a response without a body is one that has ended", async () => {
   const said = [];
   const sink = { push: assert.fail, end: () => said.push("END"), fail: assert.fail };
-  new BodyPump(null, sink).resume();
+  new BodyPump({ body: null }, sink).resume();
   await turn();
   assert.deepEqual(said, ["END"]);
 });
@@ -164,9 +165,81 @@ test("a chunk that is no bytes, or a body that is no stream, is a failure of tha
   assert.equal(wasCancelled(), true);
   const failures = [];
   const sink = { push: assert.fail, end: assert.fail, fail: (message) => failures.push(message) };
-  new BodyPump({ on() {} }, sink).resume();
+  new BodyPump({ body: { on() {} } }, sink).resume();
   await turn();
   assert.equal(failures.length, 1);
+});
+
+test("a stream of Node's is read, held and given up like any other, and its failure is one of the body", async () => {
+  const body = new PassThrough();
+  const said = [];
+  const sink = {
+    push: (bytes) => said.push(new TextDecoder().decode(bytes)),
+    end: () => said.push("END"),
+    fail: (message, code) => said.push(`FAIL ${message} ${code}`),
+  };
+  const pump = new BodyPump({ body }, sink);
+  body.write("one");
+  pump.resume();
+  await turn();
+  pump.pause();
+  body.write("two");
+  await turn();
+  assert.deepEqual(said, ["one"]);
+  pump.resume();
+  await turn();
+  assert.deepEqual(said, ["one", "two"]);
+  pump.stop();
+  await turn();
+  assert.equal(body.destroyed, true);
+  assert.deepEqual(said, ["one", "two"]);
+  const unread = new PassThrough();
+  new BodyPump({ body: unread }, sink).stop();
+  assert.equal(unread.destroyed, true);
+  const failing = new PassThrough();
+  new BodyPump({ body: failing }, sink).resume();
+  failing.destroy(Object.assign(new Error("cut"), { code: "ECONNRESET" }));
+  await turn();
+  assert.deepEqual(said.slice(2), ["FAIL cut ECONNRESET"]);
+});
+
+test("where there is no stream the whole body is read at once", async () => {
+  const whole = { bodyUsed: false, text: async () => "whole – text" };
+  const bytes = { body: undefined, arrayBuffer: async () => new TextEncoder().encode("bytes").buffer };
+  for (const [response, expected] of [
+    [whole, ["whole – text", "END"]],
+    [bytes, ["bytes", "END"]],
+    [{ text: () => Promise.reject(new Error("cut")) }, ["FAIL cut "]],
+    [{}, ["END"]],
+  ]) {
+    const said = [];
+    const sink = {
+      push: (part) => said.push(new TextDecoder().decode(part)),
+      end: () => said.push("END"),
+      fail: (message, code) => said.push(`FAIL ${message} ${code}`),
+    };
+    new BodyPump(response, sink).resume();
+    await turn();
+    assert.deepEqual(said, expected);
+  }
+});
+
+test("what a reader says of its end is heard", async (t) => {
+  const unhandled = t.mock.fn();
+  process.on("unhandledRejection", unhandled);
+  t.after(() => process.off("unhandledRejection", unhandled));
+  const reader = {
+    closed: new Promise((_, reject) => setTimeout(reject, 1, new Error("cut"))),
+    read: () => Promise.reject(new Error("cut")),
+    cancel: async () => {},
+    releaseLock: () => {},
+  };
+  const failures = [];
+  const sink = { push: assert.fail, end: assert.fail, fail: (message) => failures.push(message) };
+  new BodyPump({ body: { getReader: () => reader } }, sink).resume();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(failures, ["cut"]);
+  assert.equal(unhandled.mock.callCount(), 0);
 });
 
 test("other kinds of bytes pass, and a large chunk goes in by pieces", async () => {

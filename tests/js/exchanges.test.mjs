@@ -1,10 +1,13 @@
 // Exchanges over `fetch`: headers, receivers, credentials, what is said of a failure.
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
+import { Readable } from "node:stream";
 import { test } from "node:test";
+import { connect } from "../../target/npm/entry/index.js";
 import { Exchanges } from "../../target/npm/http/exchanges.js";
 import { readSettings } from "../../target/npm/options/settings.js";
 import { turn } from "./support/fake-core.mjs";
+import { stubServer } from "./support/stub-server.mjs";
 import "./support/timers.mjs";
 
 const address = "https://server.test/mcp";
@@ -276,4 +279,27 @@ test("nothing listens on the signal of a request once its head has come, or it h
   await open.open(1, address, {}, none);
   await assert.rejects(open.open(2, address, {}, none), /no network/);
   for (const signal of signals) assert.deepEqual(getEventListeners(signal, "abort"), []);
+});
+
+test("a session works by a fetch whose responses can't be streamed, or are streams of Node's", async () => {
+  const kinds = [
+    // React Native's.
+    async ({ status, headers }, text) => ({ status, headers, bodyUsed: false, text: async () => text }),
+    // node-fetch's.
+    async ({ status, headers }, text) => ({ status, headers, body: Readable.from([Buffer.from(text)]) }),
+  ];
+  for (const kind of kinds) {
+    const stub = stubServer(({ body }) => {
+      if (body?.method !== "tools/call") return undefined;
+      const answer = JSON.stringify({ jsonrpc: "2.0", id: body.id, result: { content: [] } });
+      return new Response(`data: ${answer}\n\n`, { headers: { "content-type": "text/event-stream" } });
+    });
+    const fetch = async (url, init) => {
+      const response = await stub.fetch(url, init);
+      return kind(response, await response.text());
+    };
+    const session = await connect(address, { fetch });
+    assert.deepEqual(await session.callTool("work").result, { content: [] });
+    await session.close();
+  }
 });

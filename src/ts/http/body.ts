@@ -1,7 +1,8 @@
 // Reads the body of one response.
-import { ignored, macrotask } from "../base/promise.js";
+import { macrotask } from "../base/promise.js";
 import { textOf } from "../base/thrown.js";
 import { timers } from "../base/timers.js";
+import { type BodyOwner, cancel, type Source, sourceOf } from "./source.js";
 
 /** Where the bytes of one body go. Each call may end, pause or resume the pump it comes from. */
 export interface BodySink {
@@ -23,9 +24,9 @@ const burstPieces = 1_000;
  * a reader says after our own abort (an error, or a clean end in some runtimes) tells nothing of the server.
  */
 export class BodyPump {
-  readonly #body: ReadableStream<Uint8Array> | null;
+  readonly #response: BodyOwner;
   readonly #sink: BodySink;
-  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #source: Source | undefined;
   #started = false;
   #stopped = false;
   #paused = false;
@@ -33,8 +34,8 @@ export class BodyPump {
   #burst = 0;
   #wake: (() => void) | undefined;
 
-  constructor(body: ReadableStream<Uint8Array> | null, sink: BodySink) {
-    this.#body = body;
+  constructor(response: BodyOwner, sink: BodySink) {
+    this.#response = response;
     this.#sink = sink;
   }
 
@@ -58,28 +59,27 @@ export class BodyPump {
     this.#stopped = true;
     this.#wake?.();
     // A running pump releases its reader itself: in workerd that throws while a read is pending.
-    if (this.#reader !== undefined) cancel(this.#reader);
-    else if (!this.#started) cancel(this.#body);
+    if (this.#source !== undefined) this.#source.cancel();
+    else if (!this.#started) cancel(this.#response.body);
   }
 
   async #run(): Promise<void> {
     try {
       await this.#read();
     } catch (thrown) {
-      if (this.#reader !== undefined) cancel(this.#reader);
+      this.#source?.cancel();
       this.#finish(() => this.#sink.fail(textOf(thrown), codeOf(thrown), thrown));
     } finally {
-      const reader = this.#reader;
-      if (reader !== undefined) ignored(() => reader.releaseLock());
+      this.#source?.release();
     }
   }
 
   async #read(): Promise<void> {
     // What a fetch of the user's gives may be no stream at all: then this throws, and the exchange fails.
-    this.#reader = this.#body?.getReader();
+    this.#source = sourceOf(this.#response);
     this.#burstAt = timers.now();
-    while (this.#reader !== undefined) {
-      const { done, value } = await this.#reader.read();
+    for (;;) {
+      const { done, value } = await this.#source.read();
       if (this.#stopped) return;
       if (done) break;
       if (!(await this.#deliver(bytesOf(value)))) return;
@@ -125,11 +125,6 @@ export class BodyPump {
     this.#stopped = true;
     last();
   }
-}
-
-/** Cancels a body or its reader without waiting: in some runtimes it never resolves, in others it rejects. */
-export function cancel(target: { cancel?(): Promise<void> } | null): void {
-  ignored(() => target?.cancel?.());
 }
 
 /** The structured code by which a runtime tells what became of a connection, as in `ECONNRESET`. */

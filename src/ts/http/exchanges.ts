@@ -5,8 +5,9 @@ import { observed, onAbort, within } from "../base/promise.js";
 import type { ServerText } from "../base/server-text.js";
 import { harmless, textOf } from "../base/thrown.js";
 import { isExposed } from "./addresses.js";
-import { BodyPump, type BodySink, cancel } from "./body.js";
+import { BodyPump, type BodySink } from "./body.js";
 import type { Credentials, Failure } from "./credentials.js";
+import { cancel } from "./source.js";
 
 /** What the exchanges tell of bodies. */
 export interface ExchangeSink {
@@ -112,13 +113,13 @@ export class Exchanges {
         Promise.resolve()
           .then(() => send(signal))
           .then((response) => {
-            const body = usableBody(response);
+            refuseRead(response);
             if (signal.aborted) {
-              cancel(body);
+              cancel(response.body);
               return;
             }
             if (call !== undefined) this.#hear(call, response);
-            entry.pump = new BodyPump(body, this.#bodySink(exchange, call));
+            entry.pump = new BodyPump(response, this.#bodySink(exchange, call));
             resolve(response);
           })
           .catch((given) => {
@@ -358,13 +359,10 @@ function headOf(response: Response): Response {
   }
 }
 
-/** The body of what a `fetch` of the user's gave, who may have read it already: then it would look like a clean end. */
-function usableBody(response: Response): ReadableStream<Uint8Array> | null {
-  const body = response.body ?? null;
-  if (response.bodyUsed === true || body?.locked === true) {
+/** Throws for what a `fetch` of the user's gave, who has read its body already: that would look like a clean end. */
+function refuseRead(response: Response): void {
+  if (response.bodyUsed === true || response.body?.locked === true)
     throw new TypeError("the option fetch gave a Response whose body was read already, or is locked");
-  }
-  return body;
 }
 
 /** What every browser tells everyone. */

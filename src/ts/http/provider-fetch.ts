@@ -3,7 +3,7 @@ import type { FetchLike } from "../api/options.js";
 import { observed } from "../base/promise.js";
 import { isBrowser } from "../base/runtime.js";
 import { refuseAddress } from "./addresses.js";
-import { cancel } from "./body.js";
+import { cancel } from "./source.js";
 
 /** What of the user's goes into the requests of a provider, and whose server they are for. */
 export interface ProviderFetchSettings {
