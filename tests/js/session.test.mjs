@@ -292,7 +292,7 @@ function servePages(core, page) {
 
 test("listTools collects all pages, without asking for progress", async () => {
   const { session, core } = await fakeSession();
-  const pages = { undefined: ["a", "b"], one: ["c"], two: [] };
+  const pages = { undefined: ["a", "b"], one: ["c"], two: [], "": ["d"] };
   const next = { undefined: "one", one: "two", two: "" };
   servePages(core, (cursor) => ({
     tools: pages[cursor].map((name) => ({ name })),
@@ -301,7 +301,7 @@ test("listTools collects all pages, without asking for progress", async () => {
   const tools = await session.listTools({ timeouts: { callMs: 5 } });
   assert.deepEqual(
     tools.map(({ name }) => name),
-    ["a", "b", "c"],
+    ["a", "b", "c", "d"],
   );
   const specs = core.called("call").map(([, , spec]) => spec);
   assert.deepEqual(
@@ -310,6 +310,7 @@ test("listTools collects all pages, without asking for progress", async () => {
       ["{}", false, 5],
       ['{"cursor":"one"}', false, 5],
       ['{"cursor":"two"}', false, 5],
+      ['{"cursor":""}', false, 5],
     ],
   );
 });
@@ -317,8 +318,16 @@ test("listTools collects all pages, without asking for progress", async () => {
 test("listTools ends where a server's cursors make a loop, go on for ever, or its list is none", async () => {
   const { session, core } = await fakeSession();
   servePages(core, () => ({ tools: [{ name: "a" }], nextCursor: "again" }));
-  await assert.rejects(session.listTools(), { name: "ToolCallFailedError", reason: "protocol_error" });
+  const looping = {
+    name: "ToolCallFailedError",
+    reason: "protocol_error",
+    message: /not whole: .*a cursor a second/,
+  };
+  await assert.rejects(session.listTools(), looping);
   assert.equal(core.called("call").length, 2);
+  servePages(core, () => ({ tools: [{ name: "a" }], nextCursor: "" }));
+  await assert.rejects(session.listTools(), { message: /not whole: .*an empty cursor a second time/ });
+  assert.equal(core.called("call").length, 4);
   let n = 0;
   servePages(core, () => ({ tools: [], nextCursor: `c${n++}` }));
   await assert.rejects(session.listTools(), { reason: "protocol_error", method: "tools/list" });

@@ -52,10 +52,12 @@ export async function listAllTools(listing: Listing): Promise<Tool[]> {
       return fails(listing, "message_too_large", text);
     }
     for (const tool of some) tools.push(tool as Tool);
-    // Some servers say "no more" by an empty cursor.
-    if (typeof nextCursor !== "string" || nextCursor === "") return tools;
+    // An empty string is a cursor, too.
+    if (typeof nextCursor !== "string") return tools;
     if (seen.has(nextCursor) || seen.size >= mostPages) {
-      const text = "tools/list has no end: the server gave a cursor again, or too many";
+      const cursor = nextCursor === "" ? "an empty cursor" : "a cursor";
+      const why = seen.has(nextCursor) ? `${cursor} a second time` : `more than ${mostPages} pages`;
+      const text = `the list of tools is not whole: to tools/list the server gave ${why}`;
       return fails(listing, "protocol_error", text);
     }
     seen.add(nextCursor);
