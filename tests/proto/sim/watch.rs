@@ -38,8 +38,10 @@ pub(crate) struct Watch {
     pub(crate) orphans_failed: usize,
     /// What a resume brought beside a silent body: nothing, until it wins.
     pub(crate) rival: Option<(LinkId, Vec<Mark>)>,
-    /// When bytes came last on a body of it that is read.
+    /// When bytes came last on a body of it that is read and believed.
     pub(crate) bytes_at: Time,
+    /// Bodies whose bytes prove that the server goes on there: comments before the first event of a resumed one do not.
+    pub(crate) believed: BTreeSet<LinkId>,
     /// It was sent again beside a body that was still open.
     pub(crate) beside: bool,
     /// It ended a body itself that could still have answered, and asked for nothing since.
@@ -91,6 +93,7 @@ impl Watch {
             orphans_failed: 0,
             rival: None,
             bytes_at: now,
+            believed: BTreeSet::new(),
             beside: false,
             gave_up: false,
             replaced: false,

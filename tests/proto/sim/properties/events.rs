@@ -1,6 +1,6 @@
 //! What comes to the client, and what it hands on.
 
-use landfall::proto::{CallId, Event, Level, OnGap, SessionState};
+use landfall::proto::{CallId, Event, Level, Method, OnGap, SessionState};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
@@ -20,6 +20,12 @@ impl Judge<'_> {
         let Some(watch) = link.call else { return };
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);
+        if let Delivery::Bytes(stretch) = delivery {
+            let is_event = |mark: &Mark| !matches!(mark, Mark::Retry(_));
+            if link.request.method == Method::Post || stretch.marks.iter().any(|(_, mark)| is_event(mark)) {
+                seen.believed.insert(id);
+            }
+        }
         match delivery {
             // What comes on the body of an earlier request is heard; it is not the stream that the call is in.
             _ if link.earlier => {}
@@ -41,7 +47,9 @@ impl Judge<'_> {
                 marks.extend(stretch.marks.iter().map(|(_, mark)| mark.clone()));
             }
             Delivery::Bytes(stretch) => {
-                seen.bytes_at = now;
+                if seen.believed.contains(&id) {
+                    seen.bytes_at = now;
+                }
                 self.marks.extend(stretch.marks.iter().map(|(_, mark)| (watch, id, mark.clone())));
             }
             Delivery::End => seen.dropped = (!network.has_rival(id)).then_some(now),
