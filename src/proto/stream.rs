@@ -147,6 +147,8 @@ pub(crate) struct Stream {
 pub(crate) struct Earlier {
     pub(crate) exchange: ExchangeId,
     pub(crate) body: Body,
+    /// What it brought last: it may bring that again.
+    pub(crate) near: Near,
 }
 
 impl Stream {

@@ -78,6 +78,31 @@ fn a_safe_call_is_sent_again_when_recovery_ms_is_over_and_either_answer_settles_
 }
 
 #[test]
+fn what_the_body_of_the_earlier_request_brings_again_is_dropped() {
+    let mut world = World::connected(options());
+    let call = world.call_with(safe());
+    let (old, request) = world.request();
+    world.head(old, 200, SSE, None);
+    world.body(old, &note("7", "once"));
+    // It has a cursor, and its resumes are refused for long.
+    while world.requests.iter().all(|(_, request)| !is(request, "tools/call")) {
+        for (exchange, request) in std::mem::take(&mut world.requests) {
+            if request.method == Method::Get {
+                world.head(exchange, 502, "", None);
+            }
+        }
+        world.pass(1_000);
+    }
+    world.messages.clear();
+    world.body(old, &(note("7", "once") + &note("8", "then") + &note("8", "then")));
+    assert_eq!(world.messages.len(), 1, "{:?}", world.messages);
+    world.body(old, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.client.metrics(false).duplicates, 2);
+    world.assert_nothing_is_left();
+}
+
+#[test]
 fn the_body_of_the_earlier_request_may_be_a_document() {
     let mut world = World::connected(options());
     let call = world.call_with(safe());

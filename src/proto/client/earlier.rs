@@ -12,7 +12,7 @@ use crate::proto::event::{DropCause, Level};
 use crate::proto::jsonrpc::scan;
 use crate::proto::machines::recovery::Happened;
 use crate::proto::sse::Item;
-use crate::proto::stream::{Body, Earlier, Phase};
+use crate::proto::stream::{Body, Earlier, Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::{CallId, ExchangeId};
 
@@ -21,14 +21,14 @@ impl Client {
     pub(super) fn send_beside(&mut self, now: Instant, call: CallId) {
         let free = self.dispatch.free();
         let stream = self.part(now, call, Reason::IdleTimeout, DropCause::Idle.into());
-        let Some(Phase::Reading(exchange, body)) = stream.map(|stream| stream.phase) else { return };
+        let Some(Stream { phase: Phase::Reading(exchange, body), near, .. }) = stream else { return };
         // Where every connection is taken, the new request has that of the old one.
         if free == 0 {
             self.abort(exchange);
         }
         let Some(entry) = self.ledger.get(call) else { return };
         entry.delivery.sent_beside = true;
-        entry.lineage.earlier = (free > 0).then_some(Earlier { exchange, body });
+        entry.lineage.earlier = (free > 0).then_some(Earlier { exchange, body, near });
         entry.lineage.planned = Some((Level::Reissue, Duration::ZERO));
         entry.clocks.rearm_call(now);
         let attempt = u32::try_from(entry.delivery.reissues()).unwrap_or(u32::MAX);
@@ -73,8 +73,8 @@ impl Client {
         };
         let fed = decoder.map(|mut decoder| {
             let fed = decoder.feed(bytes, &mut |item| {
-                if let Item::Event { data, .. } = item {
-                    self.hear_earlier(now, call, data);
+                if let Item::Event { data, id, own_id, .. } = item {
+                    self.hear_earlier(now, call, data, own_id.then_some(id));
                 }
                 match self.dispatch.is_open(exchange) {
                     true => ControlFlow::Continue(()),
@@ -98,11 +98,14 @@ impl Client {
         }
     }
 
-    fn hear_earlier(&mut self, now: Instant, call: CallId, text: &str) {
-        if let Ok(payload) = scan(text) {
-            self.rearm_call(now, call);
-            self.deliver(now, call, payload, text, Handing { beside: true, ..Handing::default() });
+    fn hear_earlier(&mut self, now: Instant, call: CallId, text: &str, id: Option<&str>) {
+        let Ok(payload) = scan(text) else { return };
+        let named = id.filter(|id| !id.is_empty() && !self.is_response(call, &payload, |_| true));
+        if named.is_some_and(|id| self.repeats_beside(call, id, text)) {
+            return;
         }
+        self.rearm_call(now, call);
+        self.deliver(now, call, payload, text, Handing { beside: true, ..Handing::default() });
     }
 
     /// The old body is over. If nothing else is under way, so is the call.
@@ -111,7 +114,7 @@ impl Client {
             return;
         };
         if let (Body::Json(text), DropCause::End) = (earlier.body, cause) {
-            self.hear_earlier(now, call, &String::from_utf8_lossy(&text));
+            self.hear_earlier(now, call, &String::from_utf8_lossy(&text), None);
         }
         self.set_clocks(now, call);
         let Some(entry) = self.ledger.peek(call).filter(|entry| entry.lineage.stream.is_none()) else {

@@ -307,7 +307,7 @@ impl Client {
     }
 
     /// Whether it holds a response to a request of ours: that is never a repeat.
-    fn is_response(&self, call: CallId, payload: &Payload, of: impl Fn(CallId) -> bool) -> bool {
+    pub(super) fn is_response(&self, call: CallId, payload: &Payload, of: impl Fn(CallId) -> bool) -> bool {
         let answers = |message: &Message| match message {
             Message::Result { id } => self.answered_by(call, id, false).is_some_and(&of),
             Message::Error { id, .. } => self.answered_by(call, id, true).is_some_and(&of),

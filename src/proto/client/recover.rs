@@ -243,6 +243,7 @@ impl Client {
             }
             if let Some(stream) = self.stream(call) {
                 stream.gaps.resumed();
+                stream.failures = 0;
             }
             if self.ledger.peek(call).is_some_and(|entry| entry.lineage.adopts) {
                 self.call_event(now, call, Event::Open { status: head.status });

@@ -3,6 +3,7 @@
 use super::Client;
 use crate::proto::event::GapKind;
 use crate::proto::repeats::{stream_of, Print};
+use crate::proto::stream::Body;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
@@ -22,6 +23,22 @@ impl Client {
             false => stream.near.knows(print),
         };
         (came && !stream.cursor.is_due(id)).then_some(u64::MAX)
+    }
+
+    /// Whether the body of an earlier request brings an event again. If so, it is counted; else it is noted.
+    pub(super) fn repeats_beside(&mut self, call: CallId, id: &str, data: &str) -> bool {
+        let print = self.session.repeats.print(id, data);
+        let Some(entry) = self.ledger.get(call) else { return false };
+        let Some(earlier) = entry.lineage.earlier.as_mut() else { return false };
+        let resumed = matches!(&earlier.body, Body::Events(events) if events.resumed);
+        let came = earlier.near.knows(print) || (resumed && self.session.repeats.knows(print));
+        if came {
+            entry.diagnostics.duplicates += 1;
+            self.stats.duplicates += 1;
+        } else {
+            earlier.near.note(print);
+        }
+        came
     }
 
     /// The stream brought something under this id.

@@ -46,6 +46,36 @@ fn a_cursor_that_was_refused_before_some_progress_is_asked_twice_again_after_it(
     assert!(world.answer(call).contains("ok"));
 }
 
+#[test]
+fn resumes_that_failed_before_one_was_opened_send_nothing_again() {
+    let mut world = World::connected(options());
+    let call = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        idempotent: true,
+        ..CallSpec::default()
+    });
+    let (post, request) = world.request();
+    world.head(post, 200, SSE, None);
+    world.body(post, &note("1", "a"));
+    world.cut(post);
+    for _ in 0..2 {
+        let get = next_get(&mut world);
+        world.head(get, 502, "", None);
+    }
+    let (ping, question) = world.request();
+    assert!(question.body.as_deref().unwrap_or_default().contains("\"ping\""), "{question:?}");
+    let get = next_get(&mut world);
+    world.head(get, 200, SSE, None);
+    world.cut(get);
+    world.head(ping, 200, JSON, None);
+    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&question)));
+    world.end(ping);
+    let get = next_get(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
+}
+
 /// One resume that is rejected, then one that gets no headers, then the session answers.
 fn rejected_once(world: &mut World, get: ExchangeId) {
     world.cut(get);
