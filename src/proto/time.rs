@@ -18,9 +18,9 @@ impl Instant {
         Self((millis * 1_000.0) as u64)
     }
 
-    /// Milliseconds, with the fraction.
+    /// Whole milliseconds, as all that is told has them.
     pub fn as_millis(self) -> f64 {
-        self.0 as f64 / 1_000.0
+        (self.0 / 1_000) as f64
     }
 
     /// So long before; not before the beginning of time.
@@ -43,7 +43,19 @@ impl Add<Duration> for Instant {
     }
 }
 
-/// Milliseconds of a duration, with the fraction, as events and diagnostics give them.
+/// Whole milliseconds of a duration, as events, diagnostics and counters give them.
 pub(super) fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1_000.0
+    duration.as_millis() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_of_time_is_whole_milliseconds_that_add_up() {
+        let (now, wait) = (Instant::from_millis(1_000.0), Duration::from_micros(418_900));
+        assert_eq!((now + wait).as_millis(), now.as_millis() + millis(wait));
+        assert_eq!((millis(wait), Instant::from_millis(0.9).as_millis()), (418.0, 0.0));
+    }
 }

@@ -193,7 +193,7 @@ impl Outbox {
             Output::Token(call, token) => Out::Token { call: call.0, token },
             Output::Authorize(call, why) => Out::Authorize { call: call.0, why },
             Output::Schedule(call, wait, attempt) => {
-                Out::Schedule { call: call.0, wait_ms: wait.as_secs_f64() * 1_000.0, attempt }
+                Out::Schedule { call: call.0, wait_ms: (wait.as_secs_f64() * 1_000.0).ceil(), attempt }
             }
             Output::Closed => Out::Closed,
             Output::Read(..) | Output::Abort(_) | Output::Transmit(..) | Output::Timeout(_) => return,

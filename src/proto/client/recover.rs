@@ -219,8 +219,7 @@ impl Client {
     }
 
     pub(super) fn fail_over_budget(&mut self, now: Instant, call: CallId, wait: Duration) {
-        let text =
-            format!("the server asks to wait {} ms, longer than this call may take", millis(wait).round());
+        let text = format!("the server asks to wait {} ms, longer than this call may take", millis(wait));
         self.fail(now, call, Reason::RetryExceedsBudget, &text);
     }
 

@@ -1,42 +1,73 @@
-// Why a call failed, what is known of its execution, and what happened to it. Times are epoch milliseconds; durations are
-// milliseconds and end in `Ms`.
+// Why a call failed, what is known of its execution, and what happened to it. Instants are epoch milliseconds, durations
+// are milliseconds and end in `Ms`; both are whole numbers.
 
 /** Why a call ended without an answer: the first cause that made it unrecoverable. */
 export type FailureReason =
+  /** The handshake was not done within `handshakeMs`, or the credentials or the module were not there. */
   | "connect_timeout"
+  /** No response headers within `firstByteMs`. */
   | "first_byte_timeout"
+  /** Its stream fell silent, and could not be brought back until `recoveryMs`. */
   | "idle_timeout"
+  /** `callMs` without progress or message. */
   | "call_timeout"
+  /** Resumes brought nothing new until `recoveryMs`, or it may not be sent again any more. */
   | "recovery_exhausted"
+  /** `deadlineMs` passed, and nothing more telling was pending. */
   | "deadline_exceeded"
+  /** The server's `retry` or `Retry-After` passes the clock that bounds it. */
   | "retry_exceeds_budget"
+  /** `fetch` failed before headers, and the request may not be sent again. */
   | "network_error"
+  /** Its stream ended without a cursor to resume it at, and the request may not be sent again. */
   | "stream_lost"
+  /** The server refused its cursor for good while the session lives. */
   | "resume_rejected"
+  /** The server no longer knows the session, and the request may not be sent again. */
   | "session_lost"
+  /** Events are missing, and `onGap` says not to go on. */
   | "gap"
+  /** 401, whatever credentials there were. */
   | "unauthorized"
+  /** 403. */
   | "forbidden"
+  /** Another final status. */
   | "http_error"
+  /** A redirect out of the origin, or one that changes the method. */
   | "redirected"
+  /** 2xx of another type, a 202 to a request, an empty array. */
   | "unexpected_content"
+  /** No version of the protocol that both speak. */
   | "unsupported_version"
+  /** The answer is no JSON, or no response; of a stream that can be resumed, twice. */
   | "malformed_response"
+  /** A limit, which the message names. */
   | "message_too_large"
+  /** The server breaks the protocol, or refused the handshake. */
   | "protocol_error"
+  /** More calls wait than `limits.maxQueued`. */
   | "queue_full"
+  /** The server no longer knows the task. */
   | "task_lost"
+  /** The server cancelled the task. */
   | "task_cancelled"
+  /** The page or the isolate went away, and the call can't go on. */
   | "interrupted"
+  /** The caller did not want it any more. */
   | "cancelled"
+  /** The session was closed. */
   | "closed"
+  /** Landfall itself failed. */
   | "internal_error";
 
-/**
- * What is known of the execution of a call that ended without an answer: the request never left, the server refused
- * it before executing it, or it may have been executed.
- */
-export type Outcome = "not_sent" | "rejected" | "unknown";
+/** What is known of the execution of a call that ended without an answer. */
+export type Outcome =
+  /** The request never left. */
+  | "not_sent"
+  /** The server refused it before executing it. */
+  | "rejected"
+  /** It may have been executed. */
+  | "unknown";
 
 /** A call that ended without an answer. */
 export interface ToolCallFailed {
@@ -64,11 +95,29 @@ export interface ToolCallFailed {
   diagnostics: CallDiagnostics;
 }
 
-/** A rung of the recovery ladder: resume the stream, replace the session, send the request again. */
-export type Level = "L1" | "L2" | "reissue";
+/** A rung of the recovery ladder. */
+export type Level =
+  /** Resume the stream. */
+  | "L1"
+  /** Replace the session. */
+  | "L2"
+  /** Send the request again. */
+  | "reissue";
 
 /** Why a stream was lost. */
-export type DropCause = "end" | "network" | "idle" | "first_byte" | "status" | "session";
+export type DropCause =
+  /** It ended. */
+  | "end"
+  /** The network failed. */
+  | "network"
+  /** It was silent for `idleMs`. */
+  | "idle"
+  /** No headers within `firstByteMs`. */
+  | "first_byte"
+  /** The server answered with another status than that of a stream. */
+  | "status"
+  /** The session is dead. */
+  | "session";
 
 /** One attempt to recover. */
 export interface Attempt {
@@ -80,7 +129,10 @@ export interface Attempt {
   waitMs: number;
   /** The event id that it resumed behind; a salted digest unless `diagnostics: "full"`. */
   cursor?: string;
-  /** What came of it: `empty` opened and brought nothing new, `aborted` was given up for another. */
+  /**
+   * What came of it: it brought data; it opened and brought nothing new; the server refused it; it got no HTTP answer, or no
+   * headers in time; it was given up.
+   */
   result: "resumed" | "empty" | "refused" | "network_error" | "timeout" | "aborted";
   /** The HTTP status, where there was one. */
   status?: number;
@@ -102,7 +154,7 @@ export interface CallDiagnostics {
   lastProgressAt?: number;
   /** This, `session` and the cursors are salted digests unless `diagnostics: "full"`. */
   lastEventId?: string;
-  /** The last 64 events. */
+  /** The last 64 events: the id of each, when it came, and the bytes of its data. */
   recent: { id?: string; at: number; bytes: number }[];
   /** Bytes of bodies. */
   bytes: number;

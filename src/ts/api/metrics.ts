@@ -54,7 +54,7 @@ export interface Metrics {
   /** Questions whether the session lives. */
   probes: { asked: number; answered: number; refused: number; timedOut: number };
   /**
-   * In milliseconds: a call to its outcome, a stream's headers to its end, a drop to the next new event, a POST to its
+   * In whole milliseconds: a call to its outcome, a stream's headers to its end, a drop to the next new event, a POST to its
    * headers; `replayed` is new and repeated events at the start of a resume.
    */
   histograms: Record<"callMs" | "streamMs" | "replayed" | "recoverMs" | "firstByteMs", Histogram>;

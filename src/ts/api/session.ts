@@ -4,6 +4,14 @@ import type { CallEvent } from "./events.js";
 import type { Era } from "./failure.js";
 import type { Metrics } from "./metrics.js";
 import type { CallOptions, ConnectOptions, State } from "./options.js";
+import type {
+  CallToolResult,
+  Implementation,
+  RequestArguments,
+  RequestMap,
+  ServerCapabilities,
+  Tool,
+} from "./schema.js";
 
 /**
  * A call that was made: a promise of its result, and an iterable of its events. It is under way at once, awaited or
@@ -16,7 +24,7 @@ import type { CallOptions, ConnectOptions, State } from "./options.js";
  * The iteration never throws.
  */
 // biome-ignore lint/suspicious/noExplicitAny: only the caller knows the shape of a result
-export interface ToolCall<Result = any> extends AsyncIterable<CallEvent> {
+export interface ToolCall<Result = any> extends AsyncIterable<CallEvent<Result>> {
   /** The id of the request; it stays the same whatever is done to carry the call through. */
   readonly id: string;
   /**
@@ -40,16 +48,29 @@ export interface ToolCall<Result = any> extends AsyncIterable<CallEvent> {
 /** A session with a server. */
 export interface Session {
   /**
-   * Calls a tool. Throws {@link ConfigError} for arguments that JSON can't carry (a cycle, a BigInt) and for options
+   * Calls a tool. `Structured` is the caller's word on its structured content. Throws {@link ConfigError} for arguments that JSON can't carry (a cycle, a BigInt) and for options
    * that can't be honoured, also where `replay` or `callKey` fail; then no call was made.
    */
-  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): ToolCall;
-  /** Sends any request but `initialize`; `params._meta` goes with it. Throws as `callTool` does. */
-  request(method: string, params?: Record<string, unknown>, options?: CallOptions): ToolCall;
+  callTool<Structured = Record<string, unknown>>(
+    name: string,
+    args?: Record<string, unknown>,
+    options?: CallOptions,
+  ): ToolCall<CallToolResult<Structured>>;
+  /** Sends a request of the protocol's; `params._meta` goes with it. Throws as `callTool` does. */
+  request<Method extends keyof RequestMap>(
+    method: Method,
+    ...rest: RequestArguments<Method, CallOptions>
+  ): ToolCall<RequestMap[Method]["result"]>;
+  /** Sends any other request but `initialize`. `Result` is the caller's word on its result, which nobody checks. */
+  request<Result = unknown, Method extends string = string>(
+    method: Method & (Method extends keyof RequestMap ? never : unknown),
+    params?: Record<string, unknown>,
+    options?: CallOptions,
+  ): ToolCall<Result>;
   /** Sends a notification. Resolves when the server took it, rejects with {@link ToolCallFailedError}. */
   notify(method: string, params?: Record<string, unknown>): Promise<void>;
   /** The tools of the server, all pages. Rejects as the result of a call does. */
-  listTools(options?: CallOptions): Promise<{ name: string; [key: string]: unknown }[]>;
+  listTools(options?: CallOptions): Promise<Tool[]>;
   /**
    * What was counted since the session was opened, or since the last `reset`. What an instance of the module had counted
    * goes with it when it fails; its calls then count as failed. Stays readable after `close()`.
@@ -75,11 +96,11 @@ export interface Session {
   /** `Mcp-Session-Id`; absent where the server gives none. Another one once the session was replaced. */
   readonly sessionId?: string;
   /** What the server says it is. */
-  readonly serverInfo?: { name: string; version: string };
+  readonly serverInfo?: Implementation;
   /** What the server says of how it is to be used, for a model. */
   readonly instructions?: string;
   /** What the server says it can do. */
-  readonly capabilities: Record<string, unknown>;
+  readonly capabilities: ServerCapabilities;
 }
 
 /**

@@ -76,7 +76,7 @@ export function randomSeed(): number {
 // A clock that never goes back.
 
 /**
- * A clock in epoch milliseconds that never goes back: the wall clock is read once, at the first use, and from there on
+ * A clock in whole epoch milliseconds that never goes back: the wall clock is read once, at the first use, and from there on
  * the monotonic one counts, so that a corrected wall clock fires or delays no timer.
  */
 export function createClock(): () => number {
@@ -85,7 +85,7 @@ export function createClock(): () => number {
   return () => {
     const elapsed = timers.now();
     origin ??= Date.now() - elapsed;
-    last = Math.max(last, origin + elapsed);
+    last = Math.max(last, Math.floor(origin + elapsed));
     return last;
   };
 }

@@ -1,7 +1,17 @@
 // What every entry point exports besides its `connect` and its transport.
 
 export { ConfigError, ServerError, ToolCallFailedError } from "../api/errors.js";
-export type { CallEvent, JsonRpcError, JsonRpcNotification, SessionEvent } from "../api/events.js";
+export type {
+  CallEvent,
+  CallHappening,
+  Gap,
+  JsonRpcError,
+  JsonRpcNotification,
+  SessionEvent,
+  SessionHappening,
+  SessionState,
+  WarningCode,
+} from "../api/events.js";
 export type {
   Attempt,
   CallDiagnostics,
@@ -29,6 +39,43 @@ export type {
   Timeouts,
   TransportOptions,
 } from "../api/options.js";
+export type {
+  Annotations,
+  CallToolParams,
+  CallToolResult,
+  CompleteParams,
+  CompleteResult,
+  ContentBlock,
+  EmbeddedResource,
+  EmptyParams,
+  EmptyResult,
+  GetPromptParams,
+  GetPromptResult,
+  Icon,
+  Implementation,
+  LoggingLevel,
+  MediaContent,
+  Meta,
+  ObjectSchema,
+  PageParams,
+  PageResult,
+  Prompt,
+  PromptArgument,
+  PromptMessage,
+  RequestArguments,
+  RequestMap,
+  Resource,
+  ResourceContents,
+  ResourceLink,
+  ResourceParams,
+  ResourceTemplate,
+  Role,
+  ServerCapabilities,
+  SetLevelParams,
+  TextContent,
+  Tool,
+  ToolAnnotations,
+} from "../api/schema.js";
 export type { Connect, Session, ToolCall } from "../api/session.js";
 export { sdkRequestOptions } from "../sdk/request-options.js";
 export type { ClientTransport } from "../sdk/transport.js";

@@ -2,6 +2,7 @@
 import { ConfigError } from "../api/errors.js";
 import type { Era } from "../api/failure.js";
 import type { Json, State } from "../api/options.js";
+import type { Implementation, ServerCapabilities } from "../api/schema.js";
 import { isObject, isShallow } from "../base/json.js";
 import type { SessionFacts } from "../core/protocol.js";
 
@@ -65,9 +66,9 @@ export interface SessionInfo {
   era: Era;
   protocolVersion: string;
   sessionId?: string;
-  serverInfo?: { name: string; version: string };
+  serverInfo?: Implementation;
   instructions?: string;
-  capabilities: Record<string, unknown>;
+  capabilities: ServerCapabilities;
 }
 
 // Capabilities are written into a state, and no engine writes what is nested without end.
@@ -82,7 +83,7 @@ export function infoOf(facts: SessionFacts | undefined, message: unknown): Sessi
     era,
     protocolVersion,
     ...(sessionId === undefined ? {} : { sessionId }),
-    ...(isObject(serverInfo) ? { serverInfo: serverInfo as { name: string; version: string } } : {}),
+    ...(isObject(serverInfo) ? { serverInfo: serverInfo as unknown as Implementation } : {}),
     ...(typeof instructions === "string" ? { instructions } : {}),
     capabilities: isObject(capabilities) && isShallow(capabilities, deepest) ? capabilities : {},
   };

@@ -2,6 +2,7 @@
 import type { Era } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { CallOptions, ConnectOptions, State } from "../api/options.js";
+import type { Implementation, ServerCapabilities, Tool } from "../api/schema.js";
 import type { Connect, Session, ToolCall } from "../api/session.js";
 import { observed, onAbort } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
@@ -18,16 +19,16 @@ import { type SessionInfo, stateOf } from "../options/state.js";
 import { Connection, type Owner } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
 import { ServerRequests } from "./requests.js";
-import { listAllTools, type Page, type Tool } from "./tool-list.js";
+import { listAllTools, type Page } from "./tool-list.js";
 
 /** A session of landfall's own. */
 export class StandAloneSession implements Session {
   era: Era = "legacy";
   protocolVersion = "";
   declare sessionId?: string;
-  declare serverInfo?: { name: string; version: string };
+  declare serverInfo?: Implementation;
   declare instructions?: string;
-  capabilities: Record<string, unknown> = {};
+  capabilities: ServerCapabilities = {};
   declare [Symbol.asyncDispose]?: () => Promise<void>;
   readonly #settings: Settings;
   readonly #owner: Owner;

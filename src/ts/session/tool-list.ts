@@ -1,14 +1,9 @@
 // The list of a server's tools, from all of its pages.
+import type { Tool } from "../api/schema.js";
 import type { ToolCall } from "../api/session.js";
 import { sizeOf } from "../base/json.js";
 import { Deadline, type DeadlineTimes } from "../call/deadline.js";
 import type { Why } from "../call/failure.js";
-
-/** A tool as the server lists it. */
-export interface Tool {
-  name: string;
-  [key: string]: unknown;
-}
 
 /** One page that was asked for. */
 export interface Page {
