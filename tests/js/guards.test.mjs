@@ -31,7 +31,7 @@ test("a body that ends while it is paused is told as ended when reading goes on,
     },
   });
   const sink = { push: () => said.push("bytes"), end: () => said.push("end"), fail: () => said.push("fail") };
-  const pump = new BodyPump(body, sink);
+  const pump = new BodyPump({ body }, sink);
   pump.resume();
   controller.enqueue(Uint8Array.of(1));
   await turn();
