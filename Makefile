@@ -13,7 +13,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test engines packaging servers conformance soak fuzz matrix build api pack clean distclean
+.PHONY: help demo check test engines packaging servers conformance soak mutants fuzz matrix build api pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -46,6 +46,9 @@ conformance: build ## the official conformance suite, scenario by scenario
 
 soak: .setup-wasm ## a million schedules of the simulation (SCHEDULES)
 	@$(env) env LANDFALL_SOAK=$(or $(SCHEDULES),1000000) cargo test --release --test proto sim -- --nocapture
+
+mutants: build ## every recorded break, alone: does its test notice? (WORDS: only those that have one of them)
+	@$(env) node www/build/mutants.mjs $(WORDS)
 
 fuzz: .setup-wasm .setup-fuzz ## the core under hostile bytes and sequences of events, FUZZ_SECONDS (300) per target
 	@$(env) node www/build/fuzz.mjs $(or $(FUZZ_SECONDS),300)
