@@ -275,3 +275,90 @@ test("a call that ends before it was handed to fetch says that it was not sent",
     retrySafe: true,
   });
 });
+
+test("a provider that fails for the stream of the server's own messages is told to onerror, for nobody waits for that", async (t) => {
+  const server = stubServer(({ method, body }) => {
+    if (method === "GET" || body?.method === "tools/call") return new Response("no", { status: 401 });
+  });
+  const mine = new RangeError("log in again");
+  let asked = 0;
+  const authProvider = {
+    token: () => "t",
+    onUnauthorized() {
+      asked += 1;
+      throw mine;
+    },
+  };
+  const transport = await started(t, { fetch: server.fetch, authProvider, listen: true });
+  const told = [];
+  transport.onerror = (error) => told.push(error);
+  await transport.send(initialize);
+  await transport.send({ jsonrpc: "2.0", method: "notifications/initialized" });
+  for (let turns = 0; asked === 0 && turns < 100; turns += 1) await turn();
+  await turn();
+  assert.deepEqual(told, [mine]);
+  // A call is rejected with it, and told of once.
+  await assert.rejects(transport.send(work(1)), (thrown) => thrown === mine);
+  assert.deepEqual(told, [mine, mine]);
+});
+
+test("stand-alone the log has what a provider threw for a message that nobody waits for", async () => {
+  const server = stubServer(({ method }) => {
+    if (method === "GET") return new Response("no", { status: 401 });
+  });
+  const lines = [];
+  const authProvider = {
+    token: () => "t",
+    onUnauthorized() {
+      throw new RangeError("log in again");
+    },
+  };
+  const logger = { warn() {}, error: (...said) => lines.push(said.join(" ")) };
+  const session = await connect(address, { fetch: server.fetch, authProvider, listen: true, logger });
+  for (let turns = 0; lines.length === 0 && turns < 100; turns += 1) await turn();
+  await session.close();
+  assert.equal(lines.length, 1);
+  assert.match(lines[0], /authProvider threw: .*log in again/);
+});
+
+test("a provider is shown the head of a refusal, also where its body broke", async (t) => {
+  let isRefused = false;
+  const broken = () => {
+    const pull = (controller) => controller.error(new Error("cut"));
+    const headers = { "www-authenticate": 'Bearer scope="a"' };
+    const init = { status: 401, statusText: "Unauthorized", headers };
+    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), init);
+  };
+  const server = stubServer(({ body }) => {
+    if (body?.method === "tools/call" && !isRefused) {
+      isRefused = true;
+      return broken();
+    }
+  });
+  const shown = [];
+  const authProvider = {
+    token: () => "t",
+    async onUnauthorized({ response }) {
+      shown.push([response.status, response.headers.get("www-authenticate")]);
+    },
+  };
+  const transport = await started(t, { fetch: server.fetch, authProvider });
+  await transport.send(initialize);
+  await transport.send(work(1));
+  assert.deepEqual(shown, [[401, 'Bearer scope="a"']]);
+});
+
+test("what a provider throws is the cause also where it is no error, and no 401 of renewed credentials", async (t) => {
+  const server = guarded({ wanted: "Bearer other" });
+  const authProvider = {
+    token: () => "t",
+    onUnauthorized: () => Promise.reject("denied"),
+  };
+  const transport = await started(t, { fetch: server.fetch, authProvider });
+  const thrown = await transport.send(work(1)).catch((caught) => caught);
+  assert.deepEqual(
+    [thrown.name, thrown.reason, thrown.cause],
+    ["ToolCallFailedError", "unauthorized", "denied"],
+  );
+  assert.doesNotMatch(thrown.message, /re-authentication/);
+});

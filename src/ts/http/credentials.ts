@@ -105,8 +105,8 @@ export class CredentialRefresh {
     return this.#failure;
   }
 
-  /** Begins a flight. */
-  begin(refusal: Response, why: RefreshCause): void {
+  /** Begins a flight; `denied` is told what the provider threw. */
+  begin(refusal: Response, why: RefreshCause, denied: (thrown: unknown) => void): void {
     const { credentials, handshakeMs, providerFetch } = this.#settings;
     this.stop();
     this.#failure = {};
@@ -123,7 +123,10 @@ export class CredentialRefresh {
     const refresh = () => Promise.resolve().then(() => credentials?.refresh(refusal, why, fetch));
     within(handshakeMs, refresh, late, signal).then(
       () => this.#end(flight),
-      (thrown) => this.#end(flight, { thrown: harmless(thrown), byProvider: true }),
+      (given) => {
+        const thrown = harmless(given);
+        if (this.#end(flight, { thrown, byProvider: true })) denied(thrown);
+      },
     );
   }
 
@@ -133,10 +136,12 @@ export class CredentialRefresh {
     this.#flight = undefined;
   }
 
-  #end(flight: AbortController, failure?: Failure): void {
-    if (this.#flight !== flight) return;
+  /** False where it was given up before. */
+  #end(flight: AbortController, failure?: Failure): boolean {
+    if (this.#flight !== flight) return false;
     this.stop();
     this.#failure = failure ?? {};
     this.#tell(failure === undefined);
+    return true;
   }
 }

@@ -301,7 +301,8 @@ export class Exchanges {
         this.#sink.end(exchange);
       },
       fail: (message, code, thrown) => {
-        this.#note(call, harmless(thrown));
+        // Of a refusal whose body broke the head is known all the same.
+        this.#note(call, harmless(thrown), call === undefined ? {} : this.failureOf(call));
         this.#open.delete(exchange);
         this.#sink.fail(exchange, message, code);
       },
@@ -309,13 +310,13 @@ export class Exchanges {
   }
 
   /** Keeps what the last exchange of a call ended with: the cause of its failure, should it fail. */
-  #note(call: number | undefined, thrown: unknown): void {
+  #note(call: number | undefined, thrown: unknown, known: Failure = {}): void {
     if (call === undefined) return;
     const failure =
       thrown instanceof Unsendable
         ? { thrown: thrown.thrown, unsendable: thrown.message, byProvider: thrown.byProvider }
         : { thrown };
-    this.#keep(call, failure);
+    this.#keep(call, { ...known, ...failure });
   }
 
   /** Kept until the call ends. Those that are no caller's are taken by nobody: the oldest make room. */

@@ -92,10 +92,11 @@ export function rejection(errors: SdkErrors, failing: Failing): unknown {
   const { event, failure, isHandshake, serverText } = failing;
   const { thrown } = failure;
   const options = thrown === undefined ? {} : { cause: thrown };
-  // The user's own error, or the SDK's: his `instanceof` knows it.
-  if (failure.byProvider === true && thrown instanceof Error) return escaped(hinted(thrown, event));
   const refusal = refusalOf(event, failure);
   const because = () => ({ cause: errors.failed(event, refusal, options) });
+  // The user's own error, or the SDK's: his `instanceof` knows it.
+  if (failure.byProvider === true)
+    return escaped(thrown instanceof Error ? hinted(thrown, event) : because().cause);
   const denied = deniedBy(errors, failing);
   if (denied !== undefined) {
     const { refused, message: text, status } = denied;

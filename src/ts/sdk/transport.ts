@@ -111,6 +111,7 @@ export class ClientTransport {
       heard: (message) => void this.#deliver(message),
       emit: (event) => this.#emit(event),
       ready: (info) => this.#stands(info),
+      denied: (thrown) => this.#report(thrown),
     };
     const known = { ...(sessionId && { sessionId }), ...(protocolVersion && { protocolVersion }) };
     this.#connections = new Connections(

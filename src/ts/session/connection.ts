@@ -50,6 +50,8 @@ export interface Owner {
   emit(event: CallEvent | SessionEvent, ack?: Ack): void;
   /** The session stands, for the first time or again. */
   ready(info: SessionInfo): void;
+  /** The provider of credentials failed for a message of landfall's own, which nobody waits for. */
+  denied(thrown: unknown): void;
 }
 
 /** Who keeps what is known of the server's session from one connection to the next. */
@@ -357,7 +359,8 @@ export class Connection implements Listener {
 
   #authorize({ call, why }: AuthorizeOutput): void {
     const { refusal } = this.#handle.failureOf(call);
-    this.#refresh.begin(refusal ?? new Response(null, { status: 401 }), why);
+    const denied = (thrown: unknown) => !this.#records.has(call) && this.#owner.denied(thrown);
+    this.#refresh.begin(refusal ?? new Response(null, { status: 401 }), why, denied);
   }
 
   /** The engine could not parse what the core had found well-formed. */

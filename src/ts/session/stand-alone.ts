@@ -48,6 +48,7 @@ export class StandAloneSession implements Session {
       heard: () => {},
       emit: (event, ack) => emit(settings, event, ack),
       ready: (info) => this.#stands(info),
+      denied: (thrown) => settings.log.threw("authProvider", thrown),
     };
     this.#connections = new Connections(instances, this.#owner, settings.known);
     // Some engines have no Symbol.asyncDispose: the member would be called "undefined".
