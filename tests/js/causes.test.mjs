@@ -73,3 +73,34 @@ test("a call that failed for another reason has no cause of an earlier exchange,
   assert.deepEqual([cancelled.reason, "cause" in cancelled], ["cancelled", false]);
   await session.close();
 });
+
+test("where Node's own fetch gave up, the message says after what, and what lifts that", async () => {
+  const limit = (code) =>
+    Object.assign(new TypeError("terminated"), { cause: Object.assign(new Error(), { code }) });
+  const late = await failureOf(() => Promise.reject(limit("UND_ERR_HEADERS_TIMEOUT")));
+  assert.equal(late.reason, "network_error");
+  assert.match(late.message, /UND_ERR_HEADERS_TIMEOUT.*300 s.* headersTimeout: 0 as requestInit\.dispatcher/);
+  const silent = await failureOf(() => {
+    const stream = eventStream();
+    stream.fail(limit("UND_ERR_BODY_TIMEOUT"));
+    return stream.response;
+  });
+  assert.equal(silent.reason, "stream_lost");
+  assert.match(silent.message, /without a byte.*300 s.* bodyTimeout: 0 as requestInit\.dispatcher/);
+  const other = await failureOf(() => Promise.reject(limit("ECONNRESET")));
+  assert.doesNotMatch(other.message, /dispatcher/);
+});
+
+test("a dispatcher in requestInit reaches fetch with every request", async () => {
+  const dispatcher = { name: "mine" };
+  const server = stubServer();
+  const seen = new Set();
+  const fetch = (url, init) => {
+    seen.add(init.dispatcher);
+    return server.fetch(url, init);
+  };
+  const session = await connect(address, { fetch, requestInit: { dispatcher } });
+  await session.callTool("work").result;
+  await session.close();
+  assert.deepEqual([...seen], [dispatcher]);
+});

@@ -13,7 +13,17 @@ export function textOf(thrown: unknown): string {
   }
 }
 
-/** The same, if it can be looked at: a proxy, or a getter of it, may throw at any look, wherever that comes. */
+/** The structured code by which a runtime tells what became of a connection, as in `ECONNRESET`. */
+export function codeOf(thrown: unknown): string {
+  try {
+    const { code, cause } = thrown as { code?: unknown; cause?: { code?: unknown } };
+    return [cause?.code, code].find((each) => typeof each === "string") ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** The same value, if it can be looked at: a proxy, or a getter of it, may throw at any look, wherever that comes. */
 export function harmless(thrown: unknown): unknown {
   try {
     if (typeof thrown !== "object" || thrown === null) return thrown;

@@ -2,7 +2,7 @@
 import type { FailureReason, Outcome, ToolCallFailed } from "../api/failure.js";
 import type { ToolCall } from "../api/session.js";
 import type { ServerText } from "../base/server-text.js";
-import { textOf } from "../base/thrown.js";
+import { codeOf, textOf } from "../base/thrown.js";
 import type { FailureOutput } from "../core/protocol.js";
 import type { Failure } from "../http/credentials.js";
 import { CallRecord, Promised } from "./record.js";
@@ -37,14 +37,26 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
   };
 }
 
-/** The same failure, with what the core can't know: why there were no headers, or what the provider of credentials threw. */
+/**
+ * The same failure, with what the core can't know: why there were no headers, what the provider of credentials threw,
+ * or a limit of the runtime's.
+ */
 export function explained(event: ToolCallFailed, failure: Failure, serverText: ServerText): ToolCallFailed {
   const { unsendable, byProvider, thrown } = failure;
-  const said = unsendable ?? (byProvider === true ? textOf(thrown) : undefined);
+  const said = unsendable ?? (byProvider === true ? textOf(thrown) : limitOf(codeOf(thrown)));
   // A provider may tell what its server said.
   const text = said && serverText.fit(said);
   if (!text || event.message.includes(text)) return event;
   return { ...event, message: `${event.message}: ${text}` };
+}
+
+/** Node's own fetch gives up earlier than the clocks of a call may want: what for, and what lifts that. */
+function limitOf(code: string): string | undefined {
+  const lifting = (option: string) =>
+    `Node's own fetch gives up after 300 s; an undici Agent with ${option}: 0 as requestInit.dispatcher lifts that`;
+  if (code === "UND_ERR_HEADERS_TIMEOUT") return `without headers ${lifting("headersTimeout")}`;
+  if (code === "UND_ERR_BODY_TIMEOUT") return `without a byte ${lifting("bodyTimeout")}`;
+  return undefined;
 }
 
 /** Why a call was not made whose signal was aborted before. */

@@ -1,6 +1,6 @@
 // Reads the body of one response.
 import { macrotask } from "../base/promise.js";
-import { textOf } from "../base/thrown.js";
+import { codeOf, textOf } from "../base/thrown.js";
 import { timers } from "../base/timers.js";
 import { type BodyOwner, cancel, type Source, sourceOf } from "./source.js";
 
@@ -124,16 +124,6 @@ export class BodyPump {
     if (this.#stopped) return;
     this.#stopped = true;
     last();
-  }
-}
-
-/** The structured code by which a runtime tells what became of a connection, as in `ECONNRESET`. */
-function codeOf(thrown: unknown): string {
-  try {
-    const { code, cause } = thrown as { code?: unknown; cause?: { code?: unknown } };
-    return [cause?.code, code].find((each) => typeof each === "string") ?? "";
-  } catch {
-    return "";
   }
 }
 
