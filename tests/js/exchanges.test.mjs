@@ -158,6 +158,29 @@ test("what is no Response is a rejection, and so is a fetch that throws", async 
   await assert.rejects(open.open(1, address, {}, none), /thrown/);
 });
 
+test("a status that no response can have is a rejection; a response that fetch hides has none", async () => {
+  for (const status of [99_999, -1, 200.5, Number.NaN]) {
+    const { open } = exchanges({ fetch: async () => ({ status, headers: new Headers() }) });
+    await assert.rejects(open.open(1, address, {}, none), /whose status is/);
+  }
+  for (const status of [0, 999]) {
+    const { open } = exchanges({ fetch: async () => ({ status, headers: new Headers() }) });
+    assert.equal((await open.open(1, address, {}, none)).status, status);
+  }
+});
+
+test("of an endless text that fetch rejects with the core is told the beginning, and its code", async () => {
+  const endless = "x ".repeat(1_000_000);
+  const cause = Object.assign(new Error(), { code: "ECONNREFUSED" });
+  for (const thrown of [endless, new TypeError(endless, { cause })]) {
+    const { open } = exchanges({ fetch: () => Promise.reject(thrown) });
+    const told = await open.open(1, address, {}, none, 4).catch((caught) => caught);
+    assert.equal(told.message.length, 65_536);
+    assert.equal(told.cause.code, typeof thrown === "string" ? "" : "ECONNREFUSED");
+    assert.equal(open.takeFailure(4).thrown, thrown);
+  }
+});
+
 test("a body is read when asked for, and ends its exchange", async () => {
   const { open, said } = exchanges();
   await open.open(1, address, {}, none);

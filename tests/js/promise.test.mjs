@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { within } from "../../target/npm/base/promise.js";
+import { onAbort, within } from "../../target/npm/base/promise.js";
 
 const late = () => new Error("late");
 const never = () => new Promise(() => {});
@@ -28,4 +28,44 @@ test("waiting leaves no timer and no listener, whether the answer, the failure, 
   await assert.rejects(waiting, /stopped/);
   assert.equal(listeners(signal), 0);
   assert.equal(timers(), before);
+});
+
+test("a signal has one listener however many wait for it, each is told once, and none that stopped", (t) => {
+  const warned = t.mock.method(process, "emitWarning", () => {});
+  const stop = new AbortController();
+  const told = [];
+  const stops = Array.from({ length: 30 }, (_, n) =>
+    onAbort(stop.signal, () => {
+      told.push(n);
+      if (n === 3) stops[4]();
+    }),
+  );
+  assert.equal(listeners(stop.signal), 1);
+  for (const n of [0, 7]) stops[n]();
+  stop.abort();
+  assert.deepEqual(
+    told,
+    Array.from({ length: 30 }, (_, n) => n).filter((n) => ![0, 4, 7].includes(n)),
+  );
+  for (const each of stops) each();
+  assert.equal(told.length, 27);
+  assert.equal(warned.mock.callCount(), 0);
+});
+
+test("when the last one has stopped nothing listens, and the next one is heard again", () => {
+  const stop = new AbortController();
+  const told = [];
+  for (const n of [1, 2]) {
+    const listener = () => told.push(n);
+    const first = onAbort(stop.signal, listener);
+    const second = onAbort(stop.signal, listener);
+    first();
+    first();
+    assert.equal(listeners(stop.signal), 1);
+    second();
+    assert.equal(listeners(stop.signal), 0);
+  }
+  onAbort(stop.signal, () => told.push("heard"));
+  stop.abort();
+  assert.deepEqual(told, ["heard"]);
 });

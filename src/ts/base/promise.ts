@@ -43,10 +43,44 @@ export function macrotask(): Promise<void> {
 /** The longest wait that `setTimeout` takes, in milliseconds; a longer one would fire at once. */
 export const longestWait = 2 ** 31 - 1;
 
-/** Runs `listener` once when the signal is aborted; returns how to stop listening, for a signal may live for ever. */
+interface Ear {
+  readonly listeners: Set<() => void>;
+  readonly stop: () => void;
+}
+
+// One listener on each signal, however many calls share it: Node warns of a leak where there are more than ten.
+const ears = new WeakMap<AbortSignal, Ear>();
+
+/**
+ * Runs `listener` once when the signal is aborted; returns how to stop listening, for a signal may live for ever. It may
+ * not throw.
+ */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  signal.addEventListener("abort", listener, { once: true });
-  return () => signal.removeEventListener("abort", listener);
+  const { listeners, stop } = ears.get(signal) ?? hear(signal);
+  const own = () => listener();
+  listeners.add(own);
+  return () => {
+    if (listeners.delete(own) && listeners.size === 0) stop();
+  };
+}
+
+function hear(signal: AbortSignal): Ear {
+  const listeners = new Set<() => void>();
+  const tell = () => {
+    ear.stop();
+    // One of them may end another.
+    for (const each of [...listeners]) if (listeners.delete(each)) each();
+  };
+  const ear = {
+    listeners,
+    stop: () => {
+      if (ears.get(signal) === ear) ears.delete(signal);
+      signal.removeEventListener("abort", tell);
+    },
+  };
+  signal.addEventListener("abort", tell, { once: true });
+  ears.set(signal, ear);
+  return ear;
 }
 
 /**

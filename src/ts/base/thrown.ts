@@ -1,16 +1,26 @@
 // What was thrown: its text, and marks on errors that none of their class has to be imported for.
 
-/** The text of anything thrown; Firefox throws strings when it is out of memory. */
+// So much of a text is worth any work.
+const mostText = 65_536;
+
+/** The text of anything thrown, or its beginning; Firefox throws strings when it is out of memory. */
 export function textOf(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error)) return String(thrown);
+    if (!(thrown instanceof Error)) return String(thrown).slice(0, mostText);
     // Anything can stand in the members of an error, and what is no string must not reach an export.
     const { message, name } = thrown as { message: unknown; name: unknown };
     const text = [message, name].find((each) => typeof each === "string" && each !== "");
-    return typeof text === "string" ? text : "an error without a message was thrown";
+    return typeof text === "string" ? text.slice(0, mostText) : "an error without a message was thrown";
   } catch {
     return "something that can't be shown was thrown";
   }
+}
+
+/** The same value, or what an export needs to know of one that is too long for it. */
+export function brief(thrown: unknown): unknown {
+  const text = thrown instanceof Error ? thrown.message : thrown;
+  if (typeof text !== "string" || text.length <= mostText) return thrown;
+  return new Error(textOf(thrown), { cause: { code: codeOf(thrown) } });
 }
 
 /** The structured code by which a runtime tells what became of a connection, as in `ECONNRESET`. */

@@ -3,7 +3,7 @@ import type { ConnectOptions, FetchLike } from "../api/options.js";
 import type { Log } from "../base/log.js";
 import { observed, onAbort, within } from "../base/promise.js";
 import type { ServerText } from "../base/server-text.js";
-import { harmless, textOf } from "../base/thrown.js";
+import { brief, harmless, textOf } from "../base/thrown.js";
 import { isExposed } from "./addresses.js";
 import { BodyPump, type BodySink } from "./body.js";
 import type { Credentials, Failure } from "./credentials.js";
@@ -126,7 +126,7 @@ export class Exchanges {
             const thrown = harmless(given);
             this.#forget(exchange, entry);
             if (!signal.aborted) this.#note(call, thrown);
-            refuse(thrown);
+            refuse(brief(thrown));
           })
           // A runtime may keep the signal for ever: nothing of the exchange may hang on it.
           .finally(stopListening);
@@ -200,9 +200,11 @@ export class Exchanges {
     // Read now, for it may be replaced at any time, and called bare: with a receiver it is an "Illegal invocation".
     const send = this.#settings.fetch ?? globalThis.fetch;
     const response = await send(url, init);
-    if (typeof response?.status !== "number" || typeof response.headers?.get !== "function") {
+    if (typeof response?.status !== "number" || typeof response.headers?.get !== "function")
       throw new TypeError("the option fetch gave something that is no Response");
-    }
+    // A response that fetch hides has none, which is 0.
+    if (!Number.isInteger(response.status) || response.status < 0 || response.status > 999)
+      throw new TypeError(`the option fetch gave a Response whose status is ${response.status}`);
     return response;
   }
 
