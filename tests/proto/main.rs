@@ -33,4 +33,5 @@ mod stats;
 mod storms;
 mod trial;
 mod trust;
+mod unreached;
 mod world;

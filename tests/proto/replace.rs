@@ -178,10 +178,12 @@ fn re_issues_are_bounded_and_the_first_cause_is_the_reason() {
     let call = lose(&mut world);
     for _ in 0..2 {
         let (_, post, _) = world.next_request();
-        world.failed(post, "");
+        world.head(post, 200, SSE, None);
+        world.cut(post);
     }
     assert!(!world.is_pending(call));
     assert_eq!(world.failure(call).diagnostics.attempts.len(), 2);
+    world.take_cancelled();
     world.assert_nothing_is_left();
 }
 

@@ -89,6 +89,7 @@ impl Client {
                 continue;
             };
             let grace = entry.request.timeouts.connect;
+            entry.delivery.forgive(slept);
             entry.clocks.call.forgive(now, slept, grace);
             entry.clocks.recovery.forgive(now, slept, grace);
             let overslept = entry.clocks.deadline <= now && !entry.clocks.woken;

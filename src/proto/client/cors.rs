@@ -25,13 +25,15 @@ impl Client {
     pub(super) fn judge_rejected_post(&mut self, now: Instant, call: CallId) -> bool {
         let Some(added) = self.added_headers(call) else { return false };
         // A preflight that failed sent nothing, but a rejection does not tell that it was one: a call goes again only as
-        // any lost call does.
+        // any lost call does, and once.
         let is_call = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
-        if is_call && self.may_reissue(now, call) {
+        let may_reissue = is_call && self.may_reissue(now, call);
+        let Some(entry) = self.ledger.get(call) else { return false };
+        let is_first = !std::mem::replace(&mut entry.delivery.cors_suspected, true);
+        if is_first && may_reissue {
             return false;
         }
-        let Some(entry) = self.ledger.get(call) else { return false };
-        if !is_call && !std::mem::replace(&mut entry.delivery.cors_suspected, true) {
+        if is_first && !is_call {
             // No id goes out twice: it may not have been a preflight that failed.
             if entry.request.kind.wants_response() {
                 let id = self.next_wire_id(call);

@@ -439,8 +439,11 @@ impl Client {
                 }
                 let Some(entry) = self.ledger.get(call) else { return };
                 let reach = failure.reach();
-                if reach != Reach::Unknown {
-                    entry.delivery.never_left();
+                match reach {
+                    Reach::Unready | Reach::Late => entry.delivery.never_left(),
+                    Reach::NotSent | Reach::Unknown => {
+                        entry.delivery.unanswered(now, reach == Reach::Unknown);
+                    }
                 }
                 let text = self.network_text(&failure);
                 match reach {

@@ -17,6 +17,9 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
+/// So many times `connectMs` a call waits for a server that nothing of it reaches.
+const UNREACHED: u32 = 3;
+
 impl Client {
     /// Whether executing the call twice does no harm: the caller's word, then the method, then the server's.
     pub(super) fn is_safe(&self, now: Instant, entry: &Call) -> bool {
@@ -38,7 +41,9 @@ impl Client {
     pub(super) fn may_reissue(&self, now: Instant, call: CallId) -> bool {
         let most = self.config.max_reissues;
         self.ledger.peek(call).filter(|entry| entry.request.kind == Kind::Request).is_some_and(|entry| {
-            may_reissue(entry.delivery.reissues(), most, entry.outcome(), || self.is_safe(now, entry))
+            let reissues = entry.delivery.answered_reissues();
+            waits_for_server(now, entry).is_none_or(|left| !left.is_zero())
+                && may_reissue(reissues, most, entry.outcome(), || self.is_safe(now, entry))
         })
     }
 
@@ -71,6 +76,8 @@ impl Client {
         let reissues = self.ledger.peek(call).map_or(0, |entry| entry.delivery.reissues());
         let attempt = u32::try_from(reissues).unwrap_or(u32::MAX);
         let wait = self.own_wait(call, attempt.saturating_sub(1)).max(floor.unwrap_or_default());
+        let left = self.ledger.peek(call).and_then(|entry| waits_for_server(now, entry));
+        let wait = left.map_or(wait, |left| wait.min(left));
         self.set_clocks(now, call);
         if let Some(asked) = floor.filter(|asked| self.passes_budget(now, call, *asked)) {
             return self.fail_over_budget(now, call, asked);
@@ -169,4 +176,9 @@ impl Client {
             _ => Id::String(self.request_id(CallId(number))),
         }
     }
+}
+
+/// How much longer a call may wait for a server that nothing of it has reached.
+fn waits_for_server(now: Instant, entry: &Call) -> Option<Duration> {
+    entry.delivery.waits_for_server(now, entry.request.timeouts.connect.saturating_mul(UNREACHED))
 }

@@ -109,6 +109,12 @@ pub(crate) struct Delivery {
     /// An earlier POST of it may have been executed.
     may_have_run: bool,
     reissues: usize,
+    /// Re-issues that got no HTTP answer.
+    unanswered: usize,
+    /// An earlier POST of it reached the server, whatever became of it there.
+    arrived: bool,
+    /// Since when its POSTs are refused by the network, and none arrived.
+    refused_since: Option<Instant>,
     /// Why the next POST is a re-issue.
     pub(crate) reissue_why: Option<ReissueCause>,
     /// The first cause that made its stream unrecoverable.
@@ -247,6 +253,9 @@ impl Delivery {
             latest: Outcome::NotSent,
             may_have_run: false,
             reissues: 0,
+            unanswered: 0,
+            arrived: false,
+            refused_since: None,
             reissue_why: None,
             cause: None,
             carried_over: false,
@@ -278,6 +287,32 @@ impl Delivery {
         self.reissues
     }
 
+    /// How often it was re-issued and that got an HTTP answer: what may run twice may be tried as often as it takes.
+    pub(crate) fn answered_reissues(&self) -> usize {
+        self.reissues.saturating_sub(self.unanswered)
+    }
+
+    /// Its latest POST got no HTTP answer. `left`: something of it may have left.
+    pub(crate) fn unanswered(&mut self, now: Instant, left: bool) {
+        self.unanswered += usize::from(self.reissues > 0);
+        if !left {
+            self.latest = Outcome::NotSent;
+            self.refused_since.get_or_insert(now);
+        }
+    }
+
+    /// How much longer it waits for a server that none of its POSTs has reached, of `patience` in all; `None` where one
+    /// has.
+    pub(crate) fn waits_for_server(&self, now: Instant, patience: Duration) -> Option<Duration> {
+        let since = self.refused_since.filter(|_| !self.arrived && self.latest == Outcome::NotSent)?;
+        Some((since + patience).since(now))
+    }
+
+    /// The machine slept for so long.
+    pub(crate) fn forgive(&mut self, slept: Duration) {
+        self.refused_since = self.refused_since.map(|since| since + slept);
+    }
+
     /// Its POST goes out: from now on it may be executed.
     pub(crate) fn sent(&mut self) {
         self.latest = Outcome::Unknown;
@@ -301,6 +336,7 @@ impl Delivery {
     /// Its latest request is given up, and the next POST is a re-issue.
     pub(crate) fn reissue(&mut self, why: ReissueCause, cause: Reason) {
         self.may_have_run |= self.latest == Outcome::Unknown;
+        self.arrived |= self.latest != Outcome::NotSent;
         self.reissues += 1;
         self.reissue_why = Some(why);
         self.cause.get_or_insert(cause);
@@ -377,6 +413,29 @@ mod tests {
             }
             assert_eq!(call.outcome(), outcome, "{steps:?}");
         }
+    }
+
+    #[test]
+    fn a_re_issue_without_an_http_answer_is_not_counted_and_the_first_request_is_none() {
+        let at = |seconds: u64| Instant::from_micros(seconds * 1_000_000);
+        let mut delivery = call(Kind::Request, "tools/call").delivery;
+        let mut step = |seconds, left: Option<bool>| {
+            delivery.sent();
+            left.into_iter().for_each(|left| delivery.unanswered(at(seconds), left));
+            let counted = delivery.answered_reissues();
+            let waits =
+                delivery.waits_for_server(at(seconds), Duration::from_secs(15)).map(|left| left.as_secs());
+            delivery.reissue(DropCause::Network.into(), Reason::NetworkError);
+            (counted, waits)
+        };
+        assert_eq!(step(10, Some(false)), (0, Some(15)));
+        assert_eq!(step(14, Some(false)), (0, Some(11)), "since the first that was refused");
+        assert_eq!(step(30, Some(false)), (0, Some(0)));
+        assert_eq!(step(31, Some(true)), (0, None), "it may have arrived");
+        assert_eq!(step(32, Some(false)), (0, None));
+        assert_eq!(step(33, None), (1, None), "it was answered");
+        assert_eq!(step(34, None), (2, None));
+        assert_eq!(step(35, Some(false)), (2, None));
     }
 
     #[test]

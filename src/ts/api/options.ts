@@ -89,7 +89,7 @@ export interface TransportOptions {
   timeouts?: Timeouts;
   /**
    * Waits between attempts to recover: from `baseMs` (500), doubling, up to `maxMs` (4 000). `maxReissues` is how often
-   * one call may be sent again at most. Default 2.
+   * one call may be sent again at most, attempts that got no HTTP answer not counted. Default 2; 0: never.
    */
   retry?: { baseMs?: number; maxMs?: number; maxReissues?: number };
   /** Default `hints`. What a function throws, or gives that is no boolean, is a {@link ConfigError} of the call. */
