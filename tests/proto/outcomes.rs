@@ -182,11 +182,11 @@ fn every_reason_of_this_era_is_reached_and_the_rest_is_accounted_for() {
         .chain(ELSEWHERE.map(|(name, _)| name.to_string()))
         .collect();
     let types = include_str!("../api/index.api.md");
-    let union = types.split_once("export type FailureReason =").unwrap().1.split_once(';').unwrap().0;
+    let union = types.split_once("export type FailureReason =").unwrap().1.split_once("\";").unwrap().0;
     // Each has a line above it that says what it means.
     let public: BTreeSet<String> = union
         .lines()
-        .filter_map(|line| line.trim().strip_prefix("| \"")?.split('"').next())
+        .filter_map(|line| line.trim().trim_start_matches("| ").strip_prefix('"')?.split('"').next())
         .map(String::from)
         .collect();
     assert_eq!(names, public);
