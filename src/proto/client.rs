@@ -75,7 +75,7 @@ pub enum Output {
     Abort(ExchangeId),
     /// Tell the application; no call: the session's.
     Event(Option<CallId>, Instant, Event),
-    /// The call ended. Exactly one per [`Client::call`], [`Client::notify`] and [`Client::connect`] (call 0).
+    /// The call ended. Exactly one per [`Client::call`] and [`Client::notify`], and one where [`Client::connect`] failed.
     Settle(CallId, Instant, Settlement),
     /// The cursor of a call moved: its stream can be resumed from here.
     Token(CallId, String),
@@ -159,9 +159,6 @@ pub struct Load {
     /// Calls waiting for the handshake or a connection.
     pub queued: usize,
 }
-
-/// The call number of the handshake.
-const CONNECT: CallId = CallId(0);
 
 /// A sans-IO MCP client over legacy Streamable HTTP. See the [module](super) for the contract.
 pub struct Client {
@@ -397,9 +394,14 @@ impl Client {
 
     /// Enters a message into the ledger under the next number, and starts its deadline.
     fn open(&mut self, entry: Call) -> CallId {
+        let call = self.number();
+        self.open_as(call, entry);
+        call
+    }
+
+    fn number(&mut self) -> CallId {
         let call = CallId(self.next_call);
         self.next_call += 1;
-        self.open_as(call, entry);
         call
     }
 

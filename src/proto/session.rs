@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::facts::{Facts, Identity};
 use super::jsonrpc::field;
 use super::machines::dialect::Dialect;
+use super::machines::handshake::Handshake;
 use super::machines::liveness::Liveness;
 use super::machines::outage::Outage;
 use super::machines::redirect::Endpoint;
@@ -43,10 +44,10 @@ pub(crate) struct Session {
     pub(crate) facts: Facts,
     /// Who looks for the endpoint, and who waits for that.
     pub(crate) endpoint: Endpoint,
+    /// Its beginning.
+    pub(crate) handshake: Handshake,
     /// A handshake was done: what is lost since can be replaced.
     pub(crate) began: bool,
-    /// When the handshake under way must be done.
-    pub(crate) handshake_by: Instant,
     /// Header names of a request that was answered: a preflight let them pass.
     pub(crate) allowed_headers: SortedSet<&'static str>,
     /// The page may not resume here: GETs are rejected while POSTs are answered.
@@ -71,8 +72,6 @@ pub(crate) struct Session {
     pub(crate) restorable: Restorable,
     /// What the server says of its tools.
     pub(crate) hints: Hints,
-    /// The response to `initialize`, until the session is ready.
-    pub(crate) greeting: String,
     /// What a Client's `initialize` came to: another session must speak this version, too.
     pub(crate) agreed: Option<String>,
     /// What a Client's latest modern message spoke, where one did.
@@ -93,8 +92,8 @@ impl Session {
             state: State::New,
             facts: Facts::default(),
             endpoint: Endpoint::default(),
+            handshake: Handshake::default(),
             began: false,
-            handshake_by: Instant::default(),
             allowed_headers: SortedSet::default(),
             no_resume: false,
             idle_drops: 0,
@@ -106,7 +105,6 @@ impl Session {
             replacements: VecDeque::new(),
             restorable: Restorable::default(),
             hints: Hints::default(),
-            greeting: String::new(),
             agreed: None,
             dialect: Dialect::default(),
             listen: None,

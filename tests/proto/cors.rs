@@ -8,9 +8,7 @@ fn cross_origin() -> Options {
 }
 
 fn initialized(session: Option<&str>) -> World {
-    let mut world = World::new(cross_origin());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(cross_origin());
     let (post, request) = world.request();
     world.head(post, 200, JSON, session);
     let result = r#""result":{"protocolVersion":"2025-11-25"}"#;
@@ -27,7 +25,7 @@ fn a_request_that_adds_headers_and_is_rejected_twice_names_what_the_server_must_
         world.cut(post);
     }
     assert!(world.requests.is_empty(), "no storm");
-    let failure = world.failure(CallId(0));
+    let failure = world.failure(world.handshake());
     assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::NetworkError, Some(Hint::Cors)));
     assert!(
         failure.text.contains("mcp-session-id, mcp-protocol-version in Access-Control-Allow-Headers"),
@@ -42,7 +40,7 @@ fn a_session_id_that_is_not_exposed_is_named_when_the_next_request_is_refused() 
     let (post, _) = world.request();
     world.head(post, 400, "", None);
     world.end(post);
-    let failure = world.failure(CallId(0));
+    let failure = world.failure(world.handshake());
     assert_eq!(failure.diagnostics.hint, Some(Hint::Cors));
     assert!(failure.text.contains("Mcp-Session-Id in Access-Control-Expose-Headers"), "{}", failure.text);
 }

@@ -1,15 +1,10 @@
 //! The session's beginning and end.
 
 use crate::world::{header, id_of, options, World, JSON, SSE};
-use landfall::proto::{CallId, Method, Outcome, Reason};
-
-const CONNECT: CallId = CallId(0);
+use landfall::proto::{Method, Outcome, Reason};
 
 fn connecting() -> World {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
-    world
+    World::connecting(options())
 }
 
 #[test]
@@ -64,10 +59,10 @@ fn a_server_that_never_answers_initialize_ends_connect_after_handshake_ms_and_wi
     let mut world = connecting();
     let call = world.call();
     world.pass(29_999);
-    assert!(world.is_pending(CONNECT));
+    assert!(world.is_pending(world.handshake()));
     world.pass(1);
-    assert_eq!(world.failure(CONNECT).reason, Reason::ConnectTimeout);
-    assert_eq!(world.failure(CONNECT).method, "initialize");
+    assert_eq!(world.failure(world.handshake()).reason, Reason::ConnectTimeout);
+    assert_eq!(world.failure(world.handshake()).method, "initialize");
     let failure = world.failure(call);
     assert_eq!((failure.reason, failure.outcome), (Reason::ConnectTimeout, Outcome::NotSent));
     assert!(failure.retry_safe);
@@ -85,7 +80,7 @@ fn a_version_that_we_do_not_speak_is_unsupported() {
         world.head(post, 200, JSON, None);
         world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{body}}}"#, id_of(&request)));
         world.end(post);
-        assert_eq!(world.failure(CONNECT).reason, Reason::UnsupportedVersion, "{body}");
+        assert_eq!(world.failure(world.handshake()).reason, Reason::UnsupportedVersion, "{body}");
     }
 }
 
@@ -95,7 +90,7 @@ fn an_illegal_session_id_is_refused() {
         let mut world = connecting();
         let (post, _) = world.request();
         world.head(post, 200, JSON, Some(id));
-        assert_eq!(world.failure(CONNECT).reason, Reason::MalformedResponse, "{id:?}");
+        assert_eq!(world.failure(world.handshake()).reason, Reason::MalformedResponse, "{id:?}");
     }
 }
 
@@ -105,8 +100,8 @@ fn a_session_id_on_a_refused_initialize_is_not_adopted() {
     let (post, _) = world.request();
     world.head(post, 400, JSON, Some("zz"));
     world.end(post);
-    assert_eq!(world.failure(CONNECT).reason, Reason::HttpError);
-    assert_eq!(world.failure(CONNECT).diagnostics.session, None);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::HttpError);
+    assert_eq!(world.failure(world.handshake()).diagnostics.session, None);
 }
 
 #[test]
@@ -150,7 +145,7 @@ fn close_during_the_handshake_ends_connect() {
     let mut world = connecting();
     world.client.close(world.now);
     world.drain();
-    assert_eq!(world.failure(CONNECT).reason, Reason::Closed);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::Closed);
     assert!(world.closed);
     world.assert_nothing_is_left();
 }
@@ -174,7 +169,7 @@ fn a_session_that_is_refused_while_it_is_confirmed_ends_connect() {
     let (confirm, _) = world.request();
     world.head(confirm, 404, "", None);
     world.end(confirm);
-    assert_eq!(world.failure(CONNECT).reason, Reason::HttpError);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::HttpError);
     world.assert_nothing_is_left();
 }
 
@@ -188,7 +183,7 @@ fn handshake_ms_bounds_the_whole_handshake() {
     world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, id_of(&request)));
     world.end(post);
     world.pass(10_000);
-    assert_eq!(world.failure(CONNECT).reason, Reason::ConnectTimeout);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::ConnectTimeout);
 }
 
 #[test]
@@ -205,12 +200,31 @@ fn after_a_handshake_that_failed_in_either_half_the_next_call_fails_clearly_and_
         let (post, _) = if confirming { world.request() } else { (post, request) };
         world.head(post, 500, "", None);
         world.end(post);
-        assert_eq!(world.failure(CONNECT).reason, Reason::HttpError);
+        assert_eq!(world.failure(world.handshake()).reason, Reason::HttpError);
         let call = world.call();
         let failure = world.failure(call);
         assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::NotSent));
         assert!(failure.text.contains("its handshake failed"), "{}", failure.text);
         assert!(world.requests.is_empty() && world.ready.is_none());
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn the_handshake_is_a_call_like_others_and_can_be_cancelled_in_either_half() {
+    for confirming in [false, true] {
+        let mut world = connecting();
+        let (post, request) = world.request();
+        if confirming {
+            world.head(post, 200, JSON, Some("s1"));
+            let result = r#""result":{"protocolVersion":"2025-11-25"}"#;
+            world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, id_of(&request)));
+            world.end(post);
+        }
+        assert_eq!(id_of(&request), format!("\"{}\"", world.client.request_id(world.handshake())));
+        world.client.cancel(world.now, world.handshake());
+        world.drain();
+        assert_eq!(world.failure(world.handshake()).reason, Reason::Cancelled);
         world.assert_nothing_is_left();
     }
 }

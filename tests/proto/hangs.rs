@@ -45,9 +45,7 @@ fn a_refusal_whose_json_rpc_error_has_a_strange_id_ends_the_call_at_once() {
 
 #[test]
 fn a_refused_initialize_with_a_strange_id_ends_connect_at_once() {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     let (post, _) = world.request();
     world.head(post, 400, JSON, None);
     world.body(
@@ -56,7 +54,7 @@ fn a_refused_initialize_with_a_strange_id_ends_connect_at_once() {
     );
     world.end(post);
     assert!(
-        world.ended.contains_key(&CallId(0)),
+        world.ended.contains_key(&world.handshake()),
         "connect waits for handshakeMs though the refusal is whole"
     );
 }

@@ -70,12 +70,10 @@ fn silent(said: &str, set: impl FnOnce(&mut TimeoutOptions)) -> Reason {
 }
 
 fn connecting(answer: impl FnOnce(&mut World)) -> Reason {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     answer(&mut world);
     world.pass(40_000);
-    end(&world, CallId(0))
+    end(&world, world.handshake())
 }
 
 fn initialize(body: &str) -> Reason {
@@ -249,13 +247,11 @@ fn the_server_is_not_told_of_a_call_that_it_ended_itself_or_that_it_never_got() 
         }
         assert!(told(&world).is_empty(), "{:?}", world.failure(call).reason);
     }
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     let (post, _) = world.request();
     world.head(post, 200, SSE, Some("s1"));
     world.cut(post);
-    assert!(world.ended.contains_key(&CallId(0)) && told(&world).is_empty(), "never of `initialize`");
+    assert!(world.ended.contains_key(&world.handshake()) && told(&world).is_empty(), "never of `initialize`");
 }
 
 #[test]

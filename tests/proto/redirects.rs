@@ -251,9 +251,7 @@ fn a_hidden_redirect_that_leaves_the_origin_or_tells_nothing_fails_the_handshake
     for (head, said) in
         [(outside, "to http://other/mcp,"), (nowhere, "does not tell"), (None, "does not tell")]
     {
-        let mut world = World::new(options());
-        world.client.connect(world.now);
-        world.drain();
+        let mut world = World::connecting(options());
         let (post, _) = world.request();
         world.input_head(post, hidden());
         let get = scout(&mut world);
@@ -261,7 +259,7 @@ fn a_hidden_redirect_that_leaves_the_origin_or_tells_nothing_fails_the_handshake
             Some(head) => world.input_head(get, head),
             None => world.cut(get),
         }
-        let failure = world.failure(CallId(0));
+        let failure = world.failure(world.handshake());
         assert_eq!(failure.reason, Reason::Redirected);
         assert!(failure.text.contains(said) && failure.text.contains("redirectPolicy"), "{}", failure.text);
         assert!(!failure.text.contains("secret"));
@@ -272,30 +270,26 @@ fn a_hidden_redirect_that_leaves_the_origin_or_tells_nothing_fails_the_handshake
 
 #[test]
 fn looking_for_a_hidden_endpoint_takes_no_longer_than_connect_ms() {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     let (post, _) = world.request();
     world.input_head(post, hidden());
     let get = scout(&mut world);
     world.pass(5_000);
-    assert_eq!(world.failure(CallId(0)).reason, Reason::Redirected);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::Redirected);
     assert!(world.aborted.contains(&get));
     world.assert_nothing_is_left();
 }
 
 #[test]
 fn what_was_found_is_not_looked_for_again_when_it_redirects_too() {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     let (post, _) = world.request();
     world.input_head(post, hidden());
     let get = scout(&mut world);
     world.input_head(get, followed(200, "http://h/mcp/", true));
     let (post, _) = world.request();
     world.input_head(post, hidden());
-    assert_eq!(world.failure(CallId(0)).reason, Reason::Redirected);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::Redirected);
     assert!(world.requests.is_empty());
 }
 

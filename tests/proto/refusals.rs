@@ -102,12 +102,10 @@ fn a_refused_ping_says_what_it_has_to_say_though_its_time_is_over_before_its_bod
 
 #[test]
 fn a_refused_handshake_says_so_at_the_end_of_handshake_ms_too() {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     let (post, _) = world.request();
     world.pass(29_500);
     world.head(post, 401, "text/plain", None);
     world.pass(500);
-    assert_eq!(world.failure(CallId(0)).reason, Reason::Unauthorized);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::Unauthorized);
 }

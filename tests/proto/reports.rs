@@ -7,8 +7,6 @@ use landfall::proto::{
     Redirect, ResponseHead, Target,
 };
 
-const CONNECT: CallId = CallId(0);
-
 fn answer(world: &mut World, post: ExchangeId, request: &HttpRequest, result: &str) {
     world.head(post, 200, JSON, None);
     world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(request)));
@@ -421,12 +419,10 @@ fn a_wait_that_was_planned_before_close_opens_nothing_after_it() {
 
 #[test]
 fn a_page_instead_of_the_handshake_says_what_came() {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     let (post, _) = world.request();
     world.head(post, 200, "text/html", None);
-    let failure = world.failure(CONNECT);
+    let failure = world.failure(world.handshake());
     assert_eq!(failure.reason, Reason::UnexpectedContent);
     assert!(failure.text.contains("200") && failure.text.contains("text/html"), "{}", failure.text);
     assert_eq!(world.aborted, [post], "its 40 kB are not read");
@@ -434,12 +430,10 @@ fn a_page_instead_of_the_handshake_says_what_came() {
 
 #[test]
 fn a_handshake_that_takes_too_long_is_not_cancelled_on_the_server() {
-    let mut world = World::new(options());
-    world.client.connect(world.now);
-    world.drain();
+    let mut world = World::connecting(options());
     world.requests.clear();
     world.pass(600_000);
-    assert_eq!(world.failure(CONNECT).reason, Reason::ConnectTimeout);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::ConnectTimeout);
     assert!(world.requests.is_empty());
 }
 

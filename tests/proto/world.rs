@@ -31,6 +31,7 @@ pub(crate) enum Ended {
 /// A client, the time, and everything that came out of it.
 pub(crate) struct World {
     pub(crate) client: Client,
+    handshake: Option<CallId>,
     pub(crate) now: Instant,
     pub(crate) requests: VecDeque<(ExchangeId, HttpRequest)>,
     /// Each is handed to fetch at once; else a test says when, by [`World::sent`].
@@ -80,6 +81,7 @@ impl World {
     pub(crate) fn new(options: Options) -> Self {
         Self {
             client: Client::new(Config::new(options).expect("valid options"), 7),
+            handshake: None,
             now: Instant::from_millis(1_000_000.0),
             requests: VecDeque::new(),
             sends: true,
@@ -103,6 +105,19 @@ impl World {
         }
     }
 
+    /// A client that has sent `initialize`.
+    pub(crate) fn connecting(options: Options) -> Self {
+        let mut world = Self::new(options);
+        world.handshake = world.client.connect(world.now);
+        world.drain();
+        world
+    }
+
+    /// Its handshake, as a call.
+    pub(crate) fn handshake(&self) -> CallId {
+        self.handshake.expect("it does its own handshake")
+    }
+
     /// A client whose handshake is done, in session `s1`.
     pub(crate) fn connected(options: Options) -> Self {
         Self::connected_in(options, "s1")
@@ -110,9 +125,7 @@ impl World {
 
     /// The same in another session.
     pub(crate) fn connected_in(options: Options, session: &str) -> Self {
-        let mut world = Self::new(options);
-        world.client.connect(world.now);
-        world.drain();
+        let mut world = Self::connecting(options);
         let (post, request) = world.request();
         let id = id_of(&request);
         world.head(post, 200, JSON, Some(session));

@@ -1,12 +1,12 @@
 //! The session's beginning and end.
 
-use super::{Client, Output, CONNECT};
+use super::{Client, Output};
 use crate::proto::era::Era;
 use crate::proto::error::Reason;
-use crate::proto::event::{Event, Failure, SessionState, Settlement};
+use crate::proto::event::{Diagnostics, Event, Failure, SessionState, Settlement};
 use crate::proto::facts::{Identity, Offer};
 use crate::proto::jsonrpc::{field, quote, string};
-use crate::proto::ledger::{members, notification, Kind};
+use crate::proto::ledger::{members, notification, Call, Kind};
 use crate::proto::machines::dispatch::{Ending, Why};
 use crate::proto::machines::redirect::Hop;
 use crate::proto::session::State;
@@ -18,8 +18,8 @@ use crate::proto::CallId;
 pub(super) const CLOSE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 impl Client {
-    /// Begins the handshake: [`Output::Ready`] or a failed settlement of this call follows; none where the messages of a
-    /// Client are carried, which does its own. A no-op after the first time.
+    /// Begins the handshake, which is a call: [`Output::Ready`] or a failed settlement of it follows. None where the messages
+    /// of a Client are carried, which does its own. A no-op after the first time.
     pub fn connect(&mut self, now: Instant) -> Option<CallId> {
         self.begin(now);
         if self.session.state != State::New {
@@ -28,21 +28,23 @@ impl Client {
         let known = self.config.resume.take();
         let is_known = known.is_some();
         if let Some(known) = known {
-            self.session.greeting = known.greeting.clone().unwrap_or_default();
+            self.session.handshake.greeting = known.greeting.clone().unwrap_or_default();
             self.session.facts.restore(known);
         }
         if self.config.carry {
             self.carry(now);
             return None;
         }
+        let call = self.number();
         if is_known {
             self.on_confirmed(now);
         } else {
             self.event(now, None, Event::State { state: SessionState::Connecting });
             self.session.state = State::Initializing;
-            self.initialize(now, CONNECT);
+            self.session.handshake.connects(call);
+            self.initialize(now, call);
         }
-        Some(CONNECT)
+        Some(call)
     }
 
     /// Sends `initialize`, always with the same parameters.
@@ -67,10 +69,19 @@ impl Client {
     }
 
     /// The server answered `initialize`: its session is adopted.
-    pub(super) fn on_initialize_answer(&mut self, now: Instant, text: String, identity: Identity) {
+    pub(super) fn on_initialize_answer(
+        &mut self,
+        now: Instant,
+        entry: Call,
+        text: String,
+        identity: Identity,
+    ) {
         match self.read_offer(text, identity) {
-            Ok(offer) => self.adopt(now, offer),
-            Err((reason, said)) => self.handshake_failed(now, reason, &said),
+            Ok(offer) => self.adopt(now, offer, Some(entry.diagnostics)),
+            Err((reason, said)) => {
+                let failure = self.failure(now, entry, reason, &said);
+                self.on_handshake_failed(now, failure);
+            }
         }
     }
 
@@ -91,16 +102,20 @@ impl Client {
         Ok(Offer { identity: Identity { version: Some(version), ..identity }, greeting: text })
     }
 
-    /// Goes on with a session that the server began, and confirms it by `notifications/initialized`.
-    pub(super) fn adopt(&mut self, now: Instant, Offer { identity, greeting }: Offer) {
+    /// Goes on with a session that the server began, and confirms it by `notifications/initialized`. `known`: of the
+    /// handshake so far.
+    pub(super) fn adopt(&mut self, now: Instant, offer: Offer, known: Option<Diagnostics>) {
+        let Offer { identity, greeting } = offer;
         let facts = self.session.facts.edit();
         facts.protocol_version = identity.version;
         facts.session_id = identity.id;
         self.session.state = State::Confirming;
-        self.session.greeting = greeting;
+        self.session.handshake.greeting = greeting;
         let method = "notifications/initialized";
-        let entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
+        let mut entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
+        entry.diagnostics = known.unwrap_or(entry.diagnostics);
         let call = self.open(entry);
+        self.session.handshake.sends(call);
         self.post(now, call);
     }
 
@@ -108,7 +123,8 @@ impl Client {
     pub(super) fn on_confirmed(&mut self, now: Instant) {
         self.session.state = State::Ready;
         self.session.began = true;
-        let greeting = std::mem::take(&mut self.session.greeting);
+        self.session.handshake.over();
+        let greeting = std::mem::take(&mut self.session.handshake.greeting);
         let message = self.keep(&greeting);
         let old = self.session.facts.capabilities().to_string();
         let facts = self.session.facts.edit();
@@ -124,24 +140,21 @@ impl Client {
         self.send_queued(now);
     }
 
-    fn handshake_failed(&mut self, now: Instant, reason: Reason, text: &str) {
-        let entry = self.entry(now, Kind::Initialize, "initialize", String::new());
-        let failure = self.failure(now, entry, reason, text);
-        self.on_handshake_failed(now, failure);
-    }
-
-    /// The handshake failed: `connect` is told, and every call that waits for it ends for the same reason.
+    /// The handshake failed: the host is told, and every call that waits for it ends for the same reason.
     pub(super) fn on_handshake_failed(&mut self, now: Instant, failure: Failure) {
+        let host = self.session.handshake.over();
+        if let Some(call) = host {
+            let failure = Failure { method: "initialize".to_string(), ..failure.clone() };
+            self.outputs.push_back(Output::Settle(call, now, Settlement::Failed(Box::new(failure))));
+        }
         if self.session.is_over() {
             return;
         }
         self.session.state = State::Lost;
-        if self.session.generation > 0 {
+        if host.is_none() {
             return self.on_replacement_failed(now, &failure);
         }
-        let (reason, text) = (failure.reason, failure.text.clone());
-        let failure = Failure { method: "initialize".to_string(), ..failure };
-        self.outputs.push_back(Output::Settle(CONNECT, now, Settlement::Failed(Box::new(failure))));
+        let Failure { reason, text, .. } = failure;
         for call in self.ledger.calls() {
             self.fail(now, call, reason, &text);
         }
@@ -157,17 +170,10 @@ impl Client {
         let tell = self.session.facts.session_id.is_some()
             && self.session.state != State::Lost
             && self.config.terminate;
-        let connecting = matches!(self.session.state, State::Initializing | State::Confirming);
-        let connecting = connecting && self.session.generation == 0;
         self.end_trial(now);
         self.session.state = State::Closing;
         for call in self.ledger.calls() {
-            if call != CONNECT {
-                self.fail(now, call, Reason::Closed, "the session was closed");
-            }
-        }
-        if connecting {
-            self.fail_connect_closed(now);
+            self.fail(now, call, Reason::Closed, "the session was closed");
         }
         self.server_requests.end_all();
         if !tell {
@@ -176,16 +182,6 @@ impl Client {
         let ending = Ending { why: Why::Close, identity: self.session.identity(), redirects: 0 };
         self.delete(ending, Hop::default());
         self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
-    }
-
-    fn fail_connect_closed(&mut self, now: Instant) {
-        let entry = match self.ledger.close(CONNECT) {
-            Some(entry) => *entry,
-            None => self.entry(now, Kind::Initialize, "initialize", String::new()),
-        };
-        self.timers.release(Owner::Call(CONNECT));
-        let failure = self.failure(now, entry, Reason::Closed, "the session was closed");
-        self.outputs.push_back(Output::Settle(CONNECT, now, Settlement::Failed(Box::new(failure))));
     }
 
     /// The DELETE was answered, failed, or took too long; or there was none to send.

@@ -130,12 +130,6 @@ impl Client {
         self.initialize(now, call);
     }
 
-    fn number(&mut self) -> CallId {
-        let call = CallId(self.next_call);
-        self.next_call += 1;
-        call
-    }
-
     /// The server answered the trial's `initialize`. One that answers no pings at all says nothing by that: the session
     /// that it offers is asked first.
     pub(super) fn on_trial_answer(&mut self, now: Instant, text: String, identity: Identity) {
@@ -202,12 +196,16 @@ impl Client {
             None => {
                 let call = self.number();
                 self.session.state = State::Initializing;
+                self.session.handshake.sends(call);
                 self.initialize(now, call);
             }
-            Some(Trial::Initializing(_)) => self.session.state = State::Initializing,
+            Some(Trial::Initializing(call)) => {
+                self.session.state = State::Initializing;
+                self.session.handshake.sends(call);
+            }
             Some(Trial::Pinging(_, offer) | Trial::Proven(offer)) => {
-                self.session.handshake_by = now + self.config.timeouts.handshake;
-                self.adopt(now, offer);
+                self.session.handshake.by = now + self.config.timeouts.handshake;
+                self.adopt(now, offer, None);
             }
         }
     }

@@ -403,6 +403,7 @@ impl Client {
     }
 
     pub(super) fn cancel_call(&mut self, now: Instant, call: CallId) {
+        let call = self.session.handshake.meant_by(call);
         self.fail(now, call, Reason::Cancelled, "cancelled by the caller");
     }
 

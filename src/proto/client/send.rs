@@ -175,12 +175,12 @@ impl Client {
                 let at = now + entry.request.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
                 if kind == Kind::Initialize {
-                    self.session.handshake_by = at;
+                    self.session.handshake.by = at;
                 }
             }
             Kind::Listen | Kind::Scout => {}
             Kind::Initialized => {
-                self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake_by);
+                self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake.by);
             }
         }
     }

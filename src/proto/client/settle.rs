@@ -16,7 +16,7 @@ impl Client {
         self.skip_failed(now, call);
         self.tell_warned(now, call);
         self.keep_unreported(call);
-        let Some(entry) = self.release(now, call) else { return };
+        let Some(mut entry) = self.release(now, call) else { return };
         match entry.request.kind {
             kind if kind.is_callers() => {
                 self.stats.answered += u64::from(kind == Kind::Request);
@@ -27,10 +27,10 @@ impl Client {
             Kind::Initialize => {
                 if let Settlement::Result { message, .. } = settlement {
                     let text = self.text(message).to_string();
-                    let identity = entry.delivery.identity.unwrap_or_default();
+                    let identity = entry.delivery.identity.take().unwrap_or_default();
                     match self.session.liveness.is_trial(call) {
                         true => self.on_trial_answer(now, text, identity),
-                        false => self.on_initialize_answer(now, text, identity),
+                        false => self.on_initialize_answer(now, *entry, text, identity),
                     }
                 }
             }

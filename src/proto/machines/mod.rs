@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod credentials;
 pub(crate) mod dialect;
 pub(crate) mod dispatch;
+pub(crate) mod handshake;
 pub(crate) mod liveness;
 pub(crate) mod outage;
 pub(crate) mod race;

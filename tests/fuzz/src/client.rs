@@ -304,11 +304,10 @@ fn answer(world: &mut Watched, choice: u8) {
 }
 
 fn connect(world: &mut Watched, setup: &Setup) {
-    let before = world.client.load();
-    world.client.connect(world.now);
-    if world.client.load().calls > before.calls && !setup.resume && !setup.carry {
+    let handshake = world.client.connect(world.now);
+    if let Some(handshake) = handshake.filter(|_| !setup.resume) {
         let within_ms = deadline_ms(setup.clocks, setup.clocks).min(30_000.0);
-        world.made(landfall::proto::CallId(0), within_ms);
+        world.connecting(handshake, within_ms);
     }
     world.drain(0);
 }

@@ -42,6 +42,8 @@ pub(crate) struct Watched {
     /// Events in hand, by the keys to report them under.
     in_hand: Vec<(CallId, u32)>,
     calls: BTreeMap<CallId, Call>,
+    /// The handshake, which ends when the session is ready.
+    handshake: Option<CallId>,
     wire_ids: BTreeSet<String>,
     wake: Option<Instant>,
     /// After a sleep a call may outlive its deadline by one attempt.
@@ -51,8 +53,6 @@ pub(crate) struct Watched {
     unsent: VecDeque<ExchangeId>,
 }
 
-/// The connection attempt, which is no call that we make.
-const CONNECT: CallId = CallId(0);
 /// How long an attempt may take that is made after a sleep.
 const ATTEMPT: Duration = Duration::from_secs(60);
 /// Outputs per mutation, besides those for the calls and the bytes there are.
@@ -74,6 +74,7 @@ impl Watched {
             next_id: 0,
             in_hand: Vec::new(),
             calls: BTreeMap::new(),
+            handshake: None,
             wire_ids: BTreeSet::new(),
             wake: None,
             unsent: VecDeque::new(),
@@ -92,6 +93,12 @@ impl Watched {
     pub(crate) fn made(&mut self, call: CallId, within_ms: f64) {
         let until = self.now + Duration::from_secs_f64(within_ms / 1_000.0);
         assert!(self.calls.insert(call, Call { until, ended: false }).is_none(), "{call:?} is made once");
+    }
+
+    /// The handshake began, and must be done so many milliseconds from now.
+    pub(crate) fn connecting(&mut self, handshake: CallId, within_ms: f64) {
+        self.handshake = Some(handshake);
+        self.made(handshake, within_ms);
     }
 
     pub(crate) fn input(&mut self, input: Input<'_>) {
@@ -163,8 +170,7 @@ impl Watched {
             }
             Output::Ready(message) => {
                 messages.push(message);
-                // A Client's handshake settles as a call, too.
-                if let Some(connect) = self.calls.get_mut(&CONNECT) {
+                if let Some(connect) = self.handshake.and_then(|call| self.calls.get_mut(&call)) {
                     connect.ended = true;
                 }
             }

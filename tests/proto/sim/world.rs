@@ -235,7 +235,8 @@ impl<'a> World<'a> {
     }
 
     fn connect(&mut self) {
-        self.client.connect(instant(self.now));
+        let handshake = self.client.connect(instant(self.now));
+        self.judge.on_connecting(handshake);
         self.drain();
         if self.schedule.client.lists {
             let spec = CallSpec { method: "tools/list".to_string(), ..CallSpec::default() };

@@ -27,6 +27,8 @@ pub(crate) struct Judge<'a> {
     /// The first property that did not hold.
     pub(crate) broken: Option<String>,
     pub(crate) shares: Shares,
+    /// The current client's handshake.
+    handshake: Option<CallId>,
     /// How calls ended.
     pub(crate) endings: Vec<String>,
     watches: Vec<Watch>,
@@ -56,6 +58,7 @@ impl<'a> Judge<'a> {
             schedule,
             broken: None,
             shares: Shares::default(),
+            handshake: None,
             endings: Vec::new(),
             watches: Vec::new(),
             known: BTreeMap::new(),
@@ -117,6 +120,10 @@ impl<'a> Judge<'a> {
 
     pub(crate) fn has_live_calls(&self) -> bool {
         self.watches.iter().any(|watch| watch.ended.is_none())
+    }
+
+    pub(crate) fn on_connecting(&mut self, handshake: Option<CallId>) {
+        self.handshake = handshake;
     }
 
     pub(crate) fn on_made(&mut self, now: Time, call: CallId, plan: Option<usize>) {
