@@ -322,7 +322,7 @@ impl Client {
         self.unreported.clear();
         match input {
             Input::Timeout => {}
-            Input::Sent(exchange) => self.on_sent(exchange),
+            Input::Sent(exchange) => self.on_sent(now, exchange),
             Input::Head(exchange, head) => self.on_head(now, exchange, head),
             Input::Body(exchange, bytes) => self.on_body(now, exchange, bytes),
             Input::End(exchange) => self.on_end(now, exchange),

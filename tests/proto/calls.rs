@@ -459,3 +459,31 @@ fn answers_to_a_flood_of_questions_go_a_few_at_a_time() {
     }
     assert_eq!(answered, 100);
 }
+
+#[test]
+fn a_call_is_told_as_sent_when_its_request_was_handed_to_fetch_and_not_before() {
+    let mut world = World::connected(options());
+    world.sends = false;
+    let call = world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        idempotent: true,
+        ..CallSpec::default()
+    });
+    let (post, _) = world.request();
+    assert!(world.names().is_empty(), "{:?}", world.names());
+    world.sent(post);
+    assert_eq!(world.names(), ["sent"]);
+    world.failed(post, "");
+    let (_, post, request) = world.next_request();
+    assert_eq!(world.names(), ["sent", "reconnecting", "reissued"]);
+    world.sent(post);
+    let Some((Some(told), Event::Sent { wire_id, reissue: true })) = world.events.last() else {
+        panic!("it is told as a re-issue: {:?}", world.events)
+    };
+    assert_eq!((*told, wire_id.text()), (call, id_of(&request)));
+    // One that its credentials keep from fetch was never sent.
+    let late = world.call();
+    let (post, _) = world.request();
+    world.failed(post, "LANDFALL_LATE");
+    assert!(!world.is_pending(late) && world.names().iter().filter(|name| **name == "sent").count() == 2);
+}

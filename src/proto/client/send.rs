@@ -158,9 +158,8 @@ impl Client {
                 self.set_clocks(now, call);
                 if let Some(why) = why {
                     self.note_attempt(now, call);
-                    self.call_event(now, call, Event::Reissued { why, wire_id: wire_id.clone() });
+                    self.call_event(now, call, Event::Reissued { why, wire_id });
                 }
-                self.call_event(now, call, Event::Sent { wire_id, reissue: why.is_some() });
             }
             Kind::Probe => {
                 let at = now + entry.request.timeouts.connect;
@@ -296,13 +295,14 @@ impl Client {
     }
 
     /// A request left: its call may be executed from here on.
-    pub(super) fn on_sent(&mut self, exchange: ExchangeId) {
-        let Some(entry) = self.dispatch.owner_of(exchange).and_then(|call| self.ledger.get(call)) else {
-            return;
-        };
+    pub(super) fn on_sent(&mut self, now: Instant, exchange: ExchangeId) {
+        let Some(call) = self.dispatch.owner_of(exchange) else { return };
+        let Some(entry) = self.ledger.get(call) else { return };
         let phase = entry.lineage.stream.as_ref().map(|stream| &stream.phase);
         if matches!(phase, Some(Phase::Posting(post)) if *post == exchange) {
             entry.delivery.sent();
+            let (wire_id, reissue) = (entry.wire_id().clone(), entry.delivery.reissues() > 0);
+            self.call_event(now, call, Event::Sent { wire_id, reissue });
         }
     }
 
