@@ -27,7 +27,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::backoff::Rng;
-use super::config::{Config, OnGap, TimeoutOptions};
+use super::config::{Config, OnGap};
 use super::cursor::Held;
 use super::error::ConfigError;
 use super::event::{Event, GapKind, MessageRef, Settlement};
@@ -44,6 +44,7 @@ use super::server_text::Secrets;
 use super::session::{Session, State};
 use super::stats::Metrics;
 use super::time::Instant;
+use super::timeouts::TimeoutOptions;
 use super::timer::{Clock, Owner, Timers};
 use super::{CallId, ExchangeId};
 

@@ -1,6 +1,4 @@
-//! Options, validated. What is not set follows what is set (ARCHITECTURE.md, "Clocks").
-
-use std::time::Duration;
+//! Options, validated, and what they are where they are not set. `tests/options.json` lists them: the tests below compare.
 
 use super::backoff::{Backoff, BASE_MS, MOST_MS};
 use super::era::{EraOption, LEGACY_VERSIONS};
@@ -8,124 +6,7 @@ use super::error::ConfigError;
 use super::facts::SessionFacts;
 use super::machines::redirect::RedirectPolicy;
 use super::replay::ReplayOption;
-
-/// The clocks as the user set them, in milliseconds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TimeoutOptions {
-    /// `handshakeMs`.
-    pub handshake: Option<f64>,
-    /// `connectMs`.
-    pub connect: Option<f64>,
-    /// `firstByteMs`.
-    pub first_byte: Option<f64>,
-    /// `idleMs`.
-    pub idle: Option<f64>,
-    /// `callMs`.
-    pub call: Option<f64>,
-    /// `recoveryMs`.
-    pub recovery: Option<f64>,
-    /// `deadlineMs`.
-    pub deadline: Option<f64>,
-}
-
-impl TimeoutOptions {
-    /// These options, and `base` where they say nothing.
-    pub(crate) fn over(&self, base: &Self) -> Self {
-        Self {
-            handshake: self.handshake.or(base.handshake),
-            connect: self.connect.or(base.connect),
-            first_byte: self.first_byte.or(base.first_byte),
-            idle: self.idle.or(base.idle),
-            call: self.call.or(base.call),
-            recovery: self.recovery.or(base.recovery),
-            deadline: self.deadline.or(base.deadline),
-        }
-    }
-
-    fn named(&self) -> [(&'static str, Option<f64>); 7] {
-        [
-            ("handshakeMs", self.handshake),
-            ("connectMs", self.connect),
-            ("firstByteMs", self.first_byte),
-            ("idleMs", self.idle),
-            ("callMs", self.call),
-            ("recoveryMs", self.recovery),
-            ("deadlineMs", self.deadline),
-        ]
-    }
-
-    /// Checks each value, then the relations among those that were set.
-    fn check(&self) -> Result<(), ConfigError> {
-        for (option, value) in self.named() {
-            positive(option, value)?;
-        }
-        let pairs = [
-            ("connectMs", self.connect, "idleMs", self.idle, true),
-            ("callMs", self.call, "recoveryMs", self.recovery, false),
-            ("recoveryMs", self.recovery, "deadlineMs", self.deadline, true),
-            ("callMs", self.call, "deadlineMs", self.deadline, true),
-        ];
-        for (small_name, small, large_name, large, strict) in pairs {
-            let (Some(small), Some(large)) = (small, large) else { continue };
-            if small > large || (strict && small == large) {
-                let relation = if strict { "less than" } else { "at most" };
-                return Err(ConfigError {
-                    option: small_name,
-                    message: format!(
-                        "{small_name} ({small} ms) must be {relation} {large_name} ({large} ms)"
-                    ),
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// The clocks in force. `timed`: whoever makes the call has a timer of its own.
-    pub(crate) fn derive(&self, timed: bool) -> Result<Timeouts, ConfigError> {
-        self.check()?;
-        let half_deadline = self.deadline.map_or(f64::INFINITY, |deadline| deadline / 2.0);
-        let call = self
-            .call
-            .unwrap_or_else(|| 120_000f64.min(self.recovery.unwrap_or(f64::INFINITY)).min(half_deadline));
-        let recovery = self.recovery.unwrap_or_else(|| call.max(120_000f64.min(half_deadline)));
-        let longest = if timed { 3_600_000f64 } else { 600_000.0 };
-        let deadline = self.deadline.unwrap_or_else(|| longest.max(call + recovery));
-        let idle = self.idle.unwrap_or_else(|| 45_000f64.min(call * 2.0 / 3.0));
-        let patience = if timed && self.call.is_none() { f64::INFINITY } else { call };
-        Ok(Timeouts {
-            silence_counts: !timed || self.recovery.is_some(),
-            handshake: span(self.handshake.unwrap_or_else(|| 30_000f64.min(deadline))),
-            connect: span(self.connect.unwrap_or_else(|| 5_000f64.min(idle / 4.0))),
-            first_byte: span(self.first_byte.unwrap_or(patience)),
-            idle: span(idle),
-            call: span(patience),
-            recovery: span(recovery),
-            deadline: span(deadline),
-        })
-    }
-}
-
-/// The clocks in force, for the transport or one call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Timeouts {
-    pub(crate) handshake: Duration,
-    pub(crate) connect: Duration,
-    pub(crate) first_byte: Duration,
-    pub(crate) idle: Duration,
-    pub(crate) call: Duration,
-    pub(crate) recovery: Duration,
-    pub(crate) deadline: Duration,
-    /// A stream that is silent, and of which nothing can be learned, fails its call after `recovery`.
-    pub(crate) silence_counts: bool,
-}
-
-impl Timeouts {
-    /// A stream that stays open for as long as its server likes.
-    pub(crate) fn endless(self) -> Self {
-        let never = span(f64::INFINITY);
-        Self { first_byte: never, call: never, deadline: never, ..self }
-    }
-}
+use super::timeouts::{at_most, positive, span, TimeoutOptions, Timeouts};
 
 /// What to do at a certain gap.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -276,10 +157,7 @@ impl Config {
         positive("retry.maxMs", options.max_ms)?;
         let base = options.base_ms.unwrap_or_else(|| BASE_MS.min(options.max_ms.unwrap_or(f64::INFINITY)));
         let max = options.max_ms.unwrap_or_else(|| MOST_MS.max(base));
-        if base > max {
-            let message = format!("retry.baseMs ({base} ms) must be at most retry.maxMs ({max} ms)");
-            return Err(ConfigError { option: "retry.baseMs", message });
-        }
+        at_most(("retry.baseMs", Some(base)), ("retry.maxMs", Some(max)))?;
         Ok(Self {
             versions: versions(options.protocol_versions)?,
             client_info: options.client_info,
@@ -341,16 +219,6 @@ fn growth(factor: Option<f64>) -> Result<f64, ConfigError> {
     }
 }
 
-fn positive(option: &'static str, value: Option<f64>) -> Result<(), ConfigError> {
-    match value {
-        Some(value) if !(value.is_finite() && value > 0.0) => Err(ConfigError {
-            option,
-            message: format!("{option} must be a finite number of milliseconds above 0, not {value}"),
-        }),
-        _ => Ok(()),
-    }
-}
-
 fn count(option: &'static str, value: Option<f64>, least: f64, default: usize) -> Result<usize, ConfigError> {
     match value {
         None => Ok(default),
@@ -362,7 +230,228 @@ fn count(option: &'static str, value: Option<f64>, least: f64, default: usize) -
     }
 }
 
-/// Milliseconds to a duration; what passes the range of a clock is a wait for ever.
-fn span(ms: f64) -> Duration {
-    Duration::from_micros((ms * 1_000.0) as u64)
+// serde_json is no dependency of a test in wasm.
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use std::sync::LazyLock;
+
+    use serde_json::{from_str, Value};
+
+    use super::*;
+
+    type Set = Vec<(&'static str, f64)>;
+
+    fn table() -> &'static [Value] {
+        static TABLE: LazyLock<Vec<Value>> =
+            LazyLock::new(|| from_str(include_str!("../../tests/options.json")).expect("a list"));
+        &TABLE
+    }
+
+    fn name_of(row: &Value) -> &str {
+        row["core"].as_str().unwrap_or_default()
+    }
+
+    fn rows(kinds: &[&str]) -> Vec<Value> {
+        let is_one = |row: &Value| kinds.iter().any(|kind| row["kind"] == *kind) && !name_of(row).is_empty();
+        table().iter().filter(|row| is_one(row)).cloned().collect()
+    }
+
+    /// The options that are numbers, by the names that they cross under.
+    fn options(set: &[(&'static str, f64)]) -> Options {
+        let mut given = Options::default();
+        for (name, value) in set {
+            let (timeouts, value) = (&mut given.timeouts, Some(*value));
+            match *name {
+                "handshakeMs" => timeouts.handshake = value,
+                "connectMs" => timeouts.connect = value,
+                "firstByteMs" => timeouts.first_byte = value,
+                "idleMs" => timeouts.idle = value,
+                "callMs" => timeouts.call = value,
+                "recoveryMs" => timeouts.recovery = value,
+                "deadlineMs" => timeouts.deadline = value,
+                "baseMs" => given.base_ms = value,
+                "maxMs" => given.max_ms = value,
+                "maxReissues" => given.max_reissues = value,
+                "maxConcurrent" => given.max_concurrent = value,
+                "maxQueued" => given.max_queued = value,
+                "maxPendingEvents" => given.max_pending_events = value,
+                "maxPendingBytes" => given.max_pending_bytes = value,
+                "maxEventBytes" => given.max_event_bytes = value,
+                "maxBodyBytes" => given.max_body_bytes = value,
+                "maxIdBytes" => given.max_id_bytes = value,
+                "maxQuestions" => given.max_questions = value,
+                "maxStepUps" => given.max_step_ups = value,
+                "maxRetries" => given.max_retries = value,
+                "growFactor" => given.grow_factor = value,
+                other => panic!("{other} is in the list of options, and not here"),
+            }
+        }
+        given
+    }
+
+    /// What they are in force.
+    fn in_force(config: &Config, timed: bool) -> Vec<(&'static str, Option<f64>)> {
+        let ms = |span: std::time::Duration| Some(span.as_secs_f64() * 1_000.0);
+        let count = |count: usize| Some(count as f64);
+        let timeouts = config.timeout_options.derive(timed).expect("it was accepted");
+        vec![
+            ("handshakeMs", ms(timeouts.handshake)),
+            ("connectMs", ms(timeouts.connect)),
+            ("firstByteMs", ms(timeouts.first_byte)),
+            ("idleMs", ms(timeouts.idle)),
+            ("callMs", ms(timeouts.call)),
+            ("recoveryMs", ms(timeouts.recovery)),
+            ("deadlineMs", ms(timeouts.deadline)),
+            ("baseMs", ms(config.backoff.base)),
+            ("maxMs", ms(config.backoff.max)),
+            ("maxReissues", count(config.max_reissues)),
+            ("maxConcurrent", count(config.max_concurrent)),
+            ("maxQueued", count(config.max_queued)),
+            ("maxPendingEvents", count(config.max_pending_events)),
+            ("maxPendingBytes", count(config.max_pending_bytes)),
+            ("maxEventBytes", count(config.max_event_bytes)),
+            ("maxBodyBytes", count(config.max_body_bytes)),
+            ("maxIdBytes", count(config.max_id_bytes)),
+            ("maxQuestions", count(config.max_questions)),
+            ("maxStepUps", count(config.max_step_ups)),
+            ("maxRetries", config.max_retries.and_then(count)),
+            ("growFactor", Some(config.backoff.growth)),
+        ]
+    }
+
+    /// What the list says that an option is, where these are set.
+    fn expected(default: &Value, set: &Set, timed: bool) -> Option<f64> {
+        let known = |name: &str| set.iter().find(|(set, _)| *set == name).map(|(_, value)| *value);
+        let Value::Array(parts) = default else {
+            let Some(name) = default.as_str() else { return default.as_f64() };
+            return match name.strip_suffix('?') {
+                Some(name) => known(name),
+                None => known(name).or_else(|| by_list(name, set, timed)),
+            };
+        };
+        let mut values = parts[1..].iter().filter_map(|part| expected(part, set, timed));
+        match parts[0].as_str() {
+            Some("min") => values.reduce(f64::min),
+            Some("max") => values.reduce(f64::max),
+            Some("sum") => Some(values.sum()),
+            Some("part") => Some(values.next()? / values.next()? * values.next()?),
+            other => panic!("{other:?} is no rule of the list"),
+        }
+    }
+
+    fn by_list(name: &str, set: &Set, timed: bool) -> Option<f64> {
+        let row = table().iter().find(|row| name_of(row) == name).expect("an option of the list");
+        let default = if timed && !row["timed"].is_null() { &row["timed"] } else { &row["default"] };
+        expected(default, set, timed)
+    }
+
+    #[test]
+    fn every_default_is_that_of_the_list_whatever_else_is_set() {
+        let clocks = ["connectMs", "idleMs", "callMs", "recoveryMs", "deadlineMs", "baseMs", "maxMs"];
+        let given = [None, Some(900.0), Some(7_000.0), Some(200_000.0)];
+        let numbers = rows(&["ms", "count", "factor"]);
+        assert_eq!(in_force(&Config::new(options(&[])).expect("no options"), false).len(), numbers.len());
+        let mut seen = 0;
+        for mut plan in 0..given.len().pow(7) {
+            let mut set = Set::new();
+            for clock in clocks {
+                set.extend(given[plan % given.len()].map(|value| (clock, value)));
+                plan /= given.len();
+            }
+            // So many at once say nothing new.
+            let Some(config) = (set.len() <= 3).then(|| Config::new(options(&set)).ok()).flatten() else {
+                continue;
+            };
+            seen += 1;
+            for timed in [false, true] {
+                for (name, value) in in_force(&config, timed) {
+                    let never = timed && matches!(name, "callMs" | "firstByteMs");
+                    if never && !set.iter().any(|(set, _)| *set == "callMs") {
+                        assert!(value > Some(1e12), "{name} with {set:?}: whoever asks has a timer");
+                        continue;
+                    }
+                    let listed = set.iter().find(|(set, _)| *set == name).map(|(_, value)| *value);
+                    let listed = listed.or_else(|| by_list(name, &set, timed));
+                    let near = value.zip(listed).is_none_or(|(is, said)| (is - said).abs() < 0.01);
+                    assert!(
+                        near && value.is_some() == listed.is_some(),
+                        "{name} with {set:?}: {value:?}, not {listed:?}"
+                    );
+                }
+            }
+        }
+        assert!(seen > 300, "{seen}");
+    }
+
+    #[test]
+    fn options_are_bounded_by_one_another_as_the_list_says_and_by_nothing_else() {
+        let numbers = rows(&["ms"]);
+        let names: Vec<&'static str> = in_force(&Config::new(options(&[])).expect("no options"), false)
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        let of = |row: &Value| *names.iter().find(|name| **name == name_of(row)).expect("it is a number");
+        for (small, large) in numbers.iter().flat_map(|small| numbers.iter().map(move |large| (small, large)))
+        {
+            let bounded = small["atMost"].as_array().is_some_and(|names| names.contains(&large["core"]));
+            let with = |small_ms: f64| Config::new(options(&[(of(small), small_ms), (of(large), 800.0)]));
+            if small == large {
+                continue;
+            }
+            assert!(with(800.0).is_ok(), "{} may be {}", of(small), of(large));
+            match with(801.0) {
+                Ok(_) => assert!(!bounded, "{} passes {}", of(small), of(large)),
+                Err(error) => {
+                    assert!(bounded, "{error:?}");
+                    let named = |row: &Value| error.message.contains(of(row));
+                    assert!(named(small) && named(large) && error.option.ends_with(of(small)), "{error:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_bounded_as_the_list_says() {
+        for row in rows(&["ms", "count", "factor"]) {
+            let config = Config::new(options(&[])).expect("no options");
+            let all = in_force(&config, false);
+            let name = all.iter().find(|(name, _)| *name == name_of(&row)).expect("it is a number").0;
+            let least = row["least"].as_f64();
+            let mut refused = vec![f64::NAN, f64::INFINITY, -1.0];
+            refused.extend(least.map(|least| least - 0.5));
+            refused.extend((row["kind"] == "ms").then_some(0.0));
+            refused.extend((row["kind"] == "count").then_some(2.5));
+            for value in refused {
+                let error = Config::new(options(&[(name, value)])).expect_err(name);
+                let option = row["option"].as_str().unwrap_or_default();
+                assert_eq!(option.trim_start_matches("timeouts."), error.option, "{value}");
+                let last = option.rsplit('.').next().expect("it has a name");
+                assert!(error.message.contains(last), "{error:?}");
+            }
+            let accepted = least.unwrap_or(0.001);
+            assert!(Config::new(options(&[(name, accepted)])).is_ok(), "{name} {accepted}");
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_list() {
+        let accepts = |name: &str, word: &str| match name {
+            "replay" => ReplayOption::parse(word).map(|replay| replay == ReplayOption::default()),
+            "onGap" => OnGap::parse(word).map(|on_gap| on_gap == OnGap::default()),
+            "era" => EraOption::parse(word).map(|era| era == EraOption::default()),
+            "redirects" => RedirectPolicy::parse(word).map(|policy| policy == RedirectPolicy::default()),
+            "onSessionLost" => Ok(word == "replace"),
+            other => panic!("{other} is in the list of options, and not here"),
+        };
+        for row in rows(&["word"]) {
+            for word in row["words"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                assert_eq!(accepts(name_of(&row), word), Ok(row["default"] == word), "{row} {word}");
+            }
+        }
+        let [row] = &rows(&["words"])[..] else { panic!("one option is a list of words") };
+        let all = |key: &str| from_str::<Vec<String>>(&row[key].to_string()).expect("words");
+        assert_eq!(versions(None), Ok(all("default")));
+        assert_eq!(versions(Some(all("words"))), Ok(all("words")));
+        assert!(versions(Some(vec!["2024-11-05".to_string()])).is_err());
+    }
 }

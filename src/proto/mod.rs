@@ -62,10 +62,11 @@ pub mod sse;
 mod stats;
 mod stream;
 mod time;
+mod timeouts;
 mod timer;
 
 pub use client::{CallSpec, Client, Input, Load, Output, Terms};
-pub use config::{Config, OnGap, Options, TimeoutOptions};
+pub use config::{Config, OnGap, Options};
 pub use era::{Era, EraOption};
 pub use error::{ConfigError, Outcome, Reason};
 pub use event::{
@@ -80,6 +81,7 @@ pub use replay::ReplayOption;
 pub use sorted::SortedMap;
 pub use stats::{Drops, Histogram, Histograms, Levels, Metrics, Outcomes, Probes, Resumes, Tried};
 pub use time::Instant;
+pub use timeouts::TimeoutOptions;
 pub use timer::Clock;
 
 /// A call of the user's, or a message of our own.

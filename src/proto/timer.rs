@@ -29,6 +29,24 @@ pub enum Clock {
     Close,
 }
 
+impl Clock {
+    /// The option that sets it; of a clock that no option sets, a word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Deadline => "deadlineMs",
+            Self::FirstByte => "firstByteMs",
+            Self::Call => "callMs",
+            Self::Recovery => "recoveryMs",
+            Self::Idle => "idleMs",
+            Self::Handshake => "handshakeMs",
+            Self::Connect => "connectMs",
+            Self::Refusal => "refusal",
+            Self::Wait => "wait",
+            Self::Close => "close",
+        }
+    }
+}
+
 /// What a timer belongs to; releasing the owner releases its timers.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Owner {

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { decoded } from "../../target/npm/core/decoder.js";
+import { readSettings } from "../../target/npm/options/settings.js";
+import { sdkRequestOptions } from "../../target/npm/sdk/request-options.js";
 
 /** Exports that tell `numbers` (without their head), this text and these rare outputs, in a memory of their own. */
 function telling(numbers, messages = [], rare = [], onRare = () => {}) {
@@ -124,16 +126,133 @@ function read(...functions) {
   return new Map(found.map(([, kind, member]) => [member, kinds[kind]]).sort());
 }
 
-test("every option of a session and of a call is known on both sides, as the same kind", () => {
+/** Every option: its name, the one that it crosses under, its kind, its default, and what bounds it. Rust is held to it, too. */
+const table = JSON.parse(source("tests/options.json"));
+const crossing = table.filter(({ core }) => core !== undefined);
+const named = table.filter(({ option }) => option !== undefined);
+const kinds = {
+  ...{ ms: "number", count: "number", factor: "number", number: "number" },
+  ...{ flag: "boolean", text: "text", word: "text", words: "texts" },
+};
+
+test("every option of the list is known on both sides, as the same kind, and no other is", () => {
+  const listed = new Map(crossing.map(({ core, kind }) => [core, kinds[kind]]).sort());
   const config = declared("CoreConfig");
   assert.ok(config.delete("session"));
-  assert.deepEqual(read("create", "options", "timeouts"), config);
+  assert.deepEqual(config, listed);
+  assert.deepEqual(read("create", "options", "timeouts"), listed);
   const facts = read("session_facts");
   assert.ok(facts.delete("session"));
   assert.deepEqual(facts, declared("SessionFacts"));
   const call = declared("CallSpec");
-  const clocks = read("timeouts");
-  clocks.delete("handshakeMs");
+  const clocks = new Map(crossing.filter((row) => row.call).map(({ core }) => [core, "number"]));
   assert.deepEqual(new Map([...read("call_spec"), ...clocks].sort()), call);
-  assert.ok(call.size > 15);
+  assert.ok(call.size > 15 && clocks.size === 6);
+});
+
+/** Members of the public options, by their path: what their doc comment says of the default. */
+function documented() {
+  const found = new Map();
+  const prefixes = { Timeouts: "timeouts.", TransportOptions: "", ConnectOptions: "" };
+  for (const [name, prefix] of Object.entries(prefixes)) {
+    const text = source("src/ts/api/options.ts");
+    const [, body] = new RegExp(`^export interface ${name}\\b.*? \\{\\n(.*?)^\\}`, "ms").exec(text);
+    const path = [];
+    let doc = "";
+    for (const line of body.split("\n")) {
+      if (/^ *\/?\*/.test(line)) doc += `${line.replace(/\*\/$/, "").replace(/^ *\/?\*+ ?/, "")} `;
+      const [, member, opens] = /^ +(\w+)\??: .*?(\{)?$/.exec(line) ?? [];
+      if (member !== undefined) {
+        found.set(prefix + [...path, member].join("."), /@defaultValue (.*?) *$/.exec(doc)?.[1]);
+        doc = "";
+      }
+      if (opens) path.push(member);
+      else if (/^ +\}.*;$/.test(line) && path.length > 0) path.pop();
+    }
+  }
+  return found;
+}
+
+/** The constants of a rule. */
+const constants = (rule) => {
+  if (!Array.isArray(rule)) return typeof rule === "number" ? [rule] : [];
+  return rule[0] === "part" ? [] : rule.slice(1).flatMap(constants);
+};
+const mebibyte = 2 ** 20;
+const written = (number) =>
+  number >= mebibyte ? `${number / mebibyte} MiB` : `${number}`.replaceAll(/\B(?=(\d{3})+$)/g, " ");
+
+test("what an option is by default is what its doc comment says, and the tables of clocks", () => {
+  const docs = documented();
+  const said = [...docs].filter(([, text]) => text !== undefined);
+  assert.deepEqual(
+    Object.fromEntries(said.sort()),
+    Object.fromEntries(
+      named
+        .filter((row) => row.says)
+        .map(({ option, says }) => [option, says])
+        .sort(),
+    ),
+  );
+  for (const { option, kind, default: rule, says } of named) {
+    const [group] = option.split(".");
+    assert.ok(docs.has(option) || group === "reconnectionOptions", option);
+    if (says === undefined) continue;
+    for (const number of constants(rule)) assert.ok(says.startsWith(written(number)), option);
+    const words = kind === "words" ? rule : typeof rule === "string" ? [rule] : [];
+    for (const word of words) assert.ok(says.includes(`\`${word}\``), option);
+    const [, clock] = /^timeouts\.(\w+)$/.exec(option) ?? [];
+    if (clock === undefined) continue;
+    for (const document of ["README.md", "ARCHITECTURE.md"]) {
+      const [row] = new RegExp(`^\\| \`${clock}\` \\|.*$`, "m").exec(source(document));
+      assert.ok(row.endsWith(`| ${says} |`), `${document}: ${row}`);
+    }
+  }
+});
+
+/** What the list says that an option is, where these are set. */
+function inForce(rule, set, timed = false) {
+  if (typeof rule === "number") return rule;
+  if (typeof rule === "string") {
+    const name = rule.replace("?", "");
+    if (set[name] !== undefined || rule !== name) return set[name];
+    const row = crossing.find(({ core }) => core === name);
+    return inForce((timed && row.timed) || row.default, set, timed);
+  }
+  const [how, ...parts] = rule;
+  const values = parts.map((part) => inForce(part, set, timed)).filter((value) => value !== undefined);
+  if (how === "part") return (values[0] / values[1]) * values[2];
+  return how === "sum" ? values[0] + values[1] : Math[how](...values);
+}
+
+test("what the wrapper waits or holds by itself is what the list says", () => {
+  const settings = (options) => readSettings("https://server.test/mcp", { fetch() {}, ...options });
+  for (const timeouts of [{}, { handshakeMs: 70_000 }, { deadlineMs: 500 }, { deadlineMs: 90_000 }])
+    assert.equal(settings({ timeouts }).handshakeMs, inForce("handshakeMs", timeouts));
+  assert.equal(settings().handlerMs, table.find(({ option }) => option === "timeouts.handlerMs").default);
+  assert.equal(settings().mostBodyBytes, inForce("maxBodyBytes", {}));
+  assert.equal(settings().onGap, table.find(({ core }) => core === "onGap").default);
+  const [, unknown] = /^const unknownConnectMs = ([\d_]+);$/m.exec(source("src/ts/session/connection.ts"));
+  assert.equal(Number(unknown.replaceAll("_", "")), inForce("connectMs", {}));
+  for (const recoveryMs of [undefined, 300, 200_000, 5_000_000]) {
+    for (const callMs of [undefined, 200, 150_000]) {
+      if (callMs > recoveryMs) continue;
+      const set = { recoveryMs, callMs };
+      const outlived = inForce("deadlineMs", set, true) + inForce("connectMs", set, true);
+      assert.ok(sdkRequestOptions(set).timeout > outlived, `${recoveryMs} ${callMs}`);
+    }
+  }
+});
+
+test("the wrapper takes the words of the list, and no others", () => {
+  const settings = (options) => readSettings("https://server.test/mcp", { fetch() {}, ...options });
+  let words = 0;
+  for (const { option, kind, words: listed = [] } of named) {
+    const given = (word) => ({ [option]: kind === "words" ? [word] : word });
+    for (const word of listed) assert.doesNotThrow(() => settings(given(word)), `${option} ${word}`);
+    words += listed.length;
+    // Versions are the core's to judge.
+    if (listed.length > 0 && kind !== "words") assert.throws(() => settings(given("other")), { option });
+  }
+  assert.ok(words > 15);
 });

@@ -152,12 +152,12 @@ fn refused(set: impl FnOnce(&mut TimeoutOptions)) -> landfall::proto::ConfigErro
 #[test]
 fn options_that_contradict_each_other_are_refused_and_both_are_named() {
     let error = refused(|t| {
-        t.connect = Some(50.0);
+        t.connect = Some(51.0);
         t.idle = Some(50.0);
     });
     assert_eq!(error.option, "connectMs");
     assert!(
-        error.message.contains("connectMs (50 ms)") && error.message.contains("idleMs (50 ms)"),
+        error.message.contains("connectMs (51 ms)") && error.message.contains("idleMs (50 ms)"),
         "{}",
         error.message
     );
@@ -167,11 +167,11 @@ fn options_that_contradict_each_other_are_refused_and_both_are_named() {
     });
     assert!(error.message.contains("callMs (9 ms) must be at most recoveryMs (8 ms)"), "{}", error.message);
     let error = refused(|t| {
-        t.recovery = Some(9.0);
+        t.recovery = Some(10.0);
         t.deadline = Some(9.0);
     });
     assert!(
-        error.message.contains("recoveryMs (9 ms) must be less than deadlineMs (9 ms)"),
+        error.message.contains("recoveryMs (10 ms) must be at most deadlineMs (9 ms)"),
         "{}",
         error.message
     );
@@ -179,7 +179,7 @@ fn options_that_contradict_each_other_are_refused_and_both_are_named() {
         t.call = Some(9.0);
         t.deadline = Some(5.0);
     });
-    assert!(error.message.contains("callMs (9 ms) must be less than deadlineMs (5 ms)"), "{}", error.message);
+    assert!(error.message.contains("callMs (9 ms) must be at most deadlineMs (5 ms)"), "{}", error.message);
 }
 
 #[test]
@@ -195,12 +195,53 @@ fn values_that_no_clock_can_have_are_refused() {
 }
 
 #[test]
-fn unset_clocks_follow_the_set_ones() {
-    // deadlineMs 10 s: callMs and recoveryMs are half of it.
-    let mut world = World::connected(timeouts(|t| t.deadline = Some(10_000.0)));
-    let call = world.call();
-    world.pass(5_000);
-    assert_eq!(world.failure(call).reason, Reason::FirstByteTimeout);
+fn a_clock_that_is_not_set_ends_no_call_before_one_that_is() {
+    type Set = fn(&mut TimeoutOptions);
+    let rows: [(Set, bool, u64, Reason); 5] = [
+        (|t| t.deadline = Some(10_000.0), false, 10_000, Reason::DeadlineExceeded),
+        (|t| t.deadline = Some(10_000.0), true, 10_000, Reason::DeadlineExceeded),
+        (|t| t.deadline = Some(130_000.0), true, 120_000, Reason::CallTimeout),
+        (|t| t.recovery = Some(10_000.0), false, 10_000, Reason::FirstByteTimeout),
+        (|t| t.call = Some(10_000.0), true, 10_000, Reason::CallTimeout),
+    ];
+    for (set, opens, ends, reason) in rows {
+        let mut world = World::connected(timeouts(set));
+        let call = world.call();
+        let (post, _) = world.request();
+        if opens {
+            world.head(post, 200, SSE, None);
+        }
+        for _ in 0..ends / 1_000 {
+            assert!(world.is_pending(call));
+            if opens {
+                world.body(post, ": the server lives\n\n");
+            }
+            world.pass(1_000);
+        }
+        assert_eq!(world.failure(call).reason, reason, "{ends}");
+    }
+}
+
+#[test]
+fn a_message_of_a_clock_has_its_number_and_whose_that_is() {
+    type Set = fn(&mut TimeoutOptions);
+    let rows: [(Set, &str); 5] = [
+        (|t| t.deadline = Some(10_000.0), "no answer within deadlineMs, 10 000 ms (set by the caller)"),
+        (|_| {}, "no response headers within firstByteMs, 120 000 ms (the default)"),
+        (|t| t.call = Some(4_500.0), "no response headers within firstByteMs, 4 500 ms (follows callMs)"),
+        (|t| t.recovery = Some(900.0), "no response headers within firstByteMs, 900 ms (follows recoveryMs)"),
+        (
+            |t| t.first_byte = Some(2_000_000.0),
+            "no progress or message within callMs, 120 000 ms (the default)",
+        ),
+    ];
+    for (set, said) in rows {
+        let mut world = World::connected(timeouts(set));
+        let call = world.call();
+        world.pass(600_000);
+        let failure = world.failure(call);
+        assert!(failure.text.ends_with(said), "{}", failure.text);
+    }
 }
 
 #[test]
@@ -235,7 +276,7 @@ fn a_call_is_told_the_clocks_in_force_where_none_is_set_as_they_follow_the_other
         (|t| t.idle = Some(400.0), |t| t.idle = Some(40.0), 10, 600_000),
         (|t| t.call = Some(600.0), none, 100, 600_000),
         (|t| t.recovery = Some(600.0), none, 100, 600_000),
-        (|t| t.deadline = Some(1_200.0), none, 100, 1_200),
+        (|t| t.deadline = Some(1_200.0), none, 200, 1_200),
         (|t| t.deadline = Some(1_200.0), |t| t.call = Some(300.0), 50, 1_200),
     ];
     for (session, own, connect, deadline) in cases {

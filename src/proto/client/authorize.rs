@@ -91,9 +91,10 @@ impl Client {
     /// The provider took longer than `handshakeMs`.
     pub(super) fn on_credentials_late(&mut self, now: Instant) {
         let Some((_, waiting)) = self.credentials.landed(false) else { return };
+        let clock = self.config.timeouts.named(Clock::Handshake);
+        let text = format!("the provider gave no credentials within {clock}");
         for (call, _) in waiting {
-            let text = "the provider gave no credentials within handshakeMs";
-            self.give_up_waiting(now, call, Reason::ConnectTimeout, text);
+            self.give_up_waiting(now, call, Reason::ConnectTimeout, &text);
         }
     }
 

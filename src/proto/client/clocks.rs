@@ -56,19 +56,20 @@ impl Client {
             Clock::Refusal => self.give_up_silent(now, call),
             Clock::Deadline => self.on_deadline(now, call),
             Clock::FirstByte => {
-                self.fail(now, call, Reason::FirstByteTimeout, "no response headers within firstByteMs");
+                let text = format!("no response headers within {}", self.named(call, clock));
+                self.fail(now, call, Reason::FirstByteTimeout, &text);
             }
             Clock::Call => self.on_call_over(now, call),
             Clock::Recovery => self.on_recovery_over(now, call),
             Clock::Idle => self.on_idle(now, call),
             Clock::Handshake if self.send_answer_again(now, call) => {}
-            Clock::Handshake => {
-                self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within handshakeMs");
+            Clock::Connect if self.ledger.peek(call).is_some_and(|entry| !entry.request.kind.asks()) => {
+                self.on_resume_timeout(now, call);
             }
-            Clock::Connect if self.ledger.peek(call).is_some_and(|entry| entry.request.kind.asks()) => {
-                self.fail(now, call, Reason::ConnectTimeout, "the server did not answer within connectMs");
+            Clock::Handshake | Clock::Connect => {
+                let text = format!("the server did not answer within {}", self.named(call, clock));
+                self.fail(now, call, Reason::ConnectTimeout, &text);
             }
-            Clock::Connect => self.on_resume_timeout(now, call),
             Clock::Wait => self.attempt(now, call),
             Clock::Close => {}
         }
@@ -112,7 +113,8 @@ impl Client {
     fn on_call_over(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
         if entry.clocks.call.expires().is_none_or(|at| at <= now) {
-            return self.fail(now, call, Reason::CallTimeout, "no progress or message within callMs");
+            let text = format!("no progress or message within {}", self.named(call, Clock::Call));
+            return self.fail(now, call, Reason::CallTimeout, &text);
         }
         entry.clocks.had_last = true;
         entry.lineage.stream.iter_mut().for_each(|stream| stream.race.wants_last());
@@ -123,11 +125,12 @@ impl Client {
     fn on_recovery_over(&mut self, now: Instant, call: CallId) {
         let Some(known) = self.known(now, call) else { return };
         let text = match (known.cause, known.resumable) {
-            (Some(_), _) => "it could not be sent again within recoveryMs",
-            (None, true) => "no resume brought anything new within recoveryMs",
-            (None, false) => "the stream fell silent and can't be resumed",
+            (Some(_), _) => "it could not be sent again",
+            (None, true) => "no resume brought anything new",
+            (None, false) => "the stream fell silent, can't be resumed and did not go on",
         };
-        self.happens(now, call, Happened::TimeUp, Loss::new(DropCause::Idle, text));
+        let text = format!("{text} within {}", self.named(call, Clock::Recovery));
+        self.happens(now, call, Happened::TimeUp, Loss::new(DropCause::Idle, &text));
     }
 
     /// The deadline passed: it is the reason only where nothing more telling was pending.
@@ -144,10 +147,17 @@ impl Client {
             (None, _) => Reason::DeadlineExceeded,
         };
         let text = match reason {
-            Reason::DeadlineExceeded => "deadlineMs passed",
-            _ => "it had not recovered when deadlineMs passed",
+            Reason::DeadlineExceeded => "no answer",
+            _ => "it had not recovered",
         };
-        self.fail(now, call, reason, text);
+        let text = format!("{text} within {}", self.named(call, Clock::Deadline));
+        self.fail(now, call, reason, &text);
+    }
+
+    /// A clock of a call as messages name it.
+    pub(super) fn named(&self, call: CallId, clock: Clock) -> String {
+        let own = self.ledger.peek(call).map(|entry| &entry.request.timeouts);
+        own.unwrap_or(&self.config.timeouts).named(clock)
     }
 }
 

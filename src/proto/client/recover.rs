@@ -212,14 +212,22 @@ impl Client {
     }
 
     /// Whether a wait that the server asked for passes the clock that bounds it. It may not be shortened.
-    pub(super) fn passes_budget(&mut self, now: Instant, call: CallId, wait: Duration) -> bool {
-        let Some(entry) = self.ledger.get(call) else { return false };
-        let recovery_over = entry.clocks.recovery.expires().is_some_and(|at| now + wait >= at);
-        recovery_over || now + wait >= entry.clocks.deadline
+    pub(super) fn passes_budget(&self, now: Instant, call: CallId, wait: Duration) -> bool {
+        self.budget_passed(now, call, wait).is_some()
+    }
+
+    fn budget_passed(&self, now: Instant, call: CallId, wait: Duration) -> Option<Clock> {
+        let clocks = &self.ledger.peek(call)?.clocks;
+        match clocks.recovery.expires().is_some_and(|at| now + wait >= at) {
+            true => Some(Clock::Recovery),
+            false => (now + wait >= clocks.deadline).then_some(Clock::Deadline),
+        }
     }
 
     pub(super) fn fail_over_budget(&mut self, now: Instant, call: CallId, wait: Duration) {
-        let text = format!("the server asks to wait {} ms, longer than this call may take", millis(wait));
+        let clock = self.budget_passed(now, call, wait).unwrap_or(Clock::Deadline);
+        let (asked, allowed) = (millis(wait), self.named(call, clock));
+        let text = format!("the server asks to wait {asked} ms, longer than this call may take by {allowed}");
         self.fail(now, call, Reason::RetryExceedsBudget, &text);
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::credentials::Standing;
 use super::dialect::Dialect;
-use crate::proto::config::{OnGap, Timeouts};
+use crate::proto::config::OnGap;
 use crate::proto::cursor::Held;
 use crate::proto::deadline::Budget;
 use crate::proto::error::{Outcome, Reason};
@@ -14,6 +14,7 @@ use crate::proto::facts::Identity;
 use crate::proto::jsonrpc::Id;
 use crate::proto::stream::{Earlier, Stream};
 use crate::proto::time::Instant;
+use crate::proto::timeouts::Timeouts;
 use crate::proto::CallId;
 
 /// What a message is for.
@@ -371,8 +372,8 @@ impl Clocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::config::TimeoutOptions;
     use crate::proto::event::DropCause;
+    use crate::proto::timeouts::TimeoutOptions;
     use crate::proto::ExchangeId;
 
     fn call(kind: Kind, method: &str) -> Call {

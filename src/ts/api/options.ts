@@ -2,25 +2,50 @@
 import type { CallEvent, SessionEvent } from "./events.js";
 
 /**
- * The clocks, in milliseconds. `connectMs < idleMs` and `callMs <= recoveryMs < deadlineMs` must hold among the values
- * given; values not given follow those that are. `Infinity`, NaN, 0 and negative values are refused.
+ * The clocks, in milliseconds. `connectMs <= idleMs` and `callMs <= recoveryMs <= deadlineMs` must hold among the values
+ * given; values not given follow those that are, and end no call before one of these. `Infinity`, NaN, 0 and negative
+ * values are refused.
  */
 export interface Timeouts {
-  /** `initialize`, and the longest wait for the module and for `headers()`. Default 30 000. For a session, not a call. */
+  /**
+   * `initialize`, and the longest wait for the module and for `headers()`. For a session, not a call.
+   * @defaultValue 30 000, or `deadlineMs` if smaller
+   */
   handshakeMs?: number;
-  /** Request to headers of a resume. Default 5 000. */
+  /**
+   * Request to headers of a resume.
+   * @defaultValue 5 000, or a quarter of `idleMs` if smaller
+   */
   connectMs?: number;
-  /** Request to headers of a call's POST. Default: `callMs`. */
+  /**
+   * Request to headers of a call's POST.
+   * @defaultValue `callMs`
+   */
   firstByteMs?: number;
-  /** No byte on a body being read; any byte re-arms it. Default 45 000. */
+  /**
+   * No byte on a body being read; any byte re-arms it.
+   * @defaultValue 45 000, or two thirds of `callMs` if smaller
+   */
   idleMs?: number;
-  /** A call without progress or message while an exchange of it is open. Default 120 000. A number, or of the tool's name. */
+  /**
+   * A call without progress or message while an exchange of it is open. A number, or of the tool's name.
+   * @defaultValue 120 000, or a `recoveryMs` or `deadlineMs` that is set, if smaller
+   */
   callMs?: number | ((tool: string) => number);
-  /** A sent call without an open exchange. Default 120 000, or `callMs` if larger. */
+  /**
+   * A sent call without an open exchange.
+   * @defaultValue 120 000, or a `deadlineMs` that is set, if smaller, and `callMs` at least
+   */
   recoveryMs?: number;
-  /** From the caller's call to its outcome; nothing extends it. Default 600 000, or `callMs + recoveryMs` if larger. */
+  /**
+   * From the caller's call to its outcome; nothing extends it. At the same instant it wins.
+   * @defaultValue 600 000, or `callMs + recoveryMs` if larger
+   */
   deadlineMs?: number;
-  /** One event handler. Default 30 000. For a session, not a call. */
+  /**
+   * One event handler. For a session, not a call.
+   * @defaultValue 30 000
+   */
   handlerMs?: number;
 }
 
@@ -87,12 +112,28 @@ export interface AuthProvider {
 export interface TransportOptions {
   /** The clocks. */
   timeouts?: Timeouts;
+  /** Attempts to recover. */
+  retry?: {
+    /**
+     * The wait before the first; the next ones are doubled.
+     * @defaultValue 500, or `maxMs` if smaller
+     */
+    baseMs?: number;
+    /**
+     * The longest wait between two.
+     * @defaultValue 4 000, or `baseMs` if larger
+     */
+    maxMs?: number;
+    /**
+     * How often one call may be sent again, attempts that got no HTTP answer not counted; 0: never.
+     * @defaultValue 2
+     */
+    maxReissues?: number;
+  };
   /**
-   * Waits between attempts to recover: from `baseMs` (500), doubling, up to `maxMs` (4 000). `maxReissues` is how often
-   * one call may be sent again at most, attempts that got no HTTP answer not counted. Default 2; 0: never.
+   * What a function throws, or gives that is no boolean, is a {@link ConfigError} of the call.
+   * @defaultValue `hints`
    */
-  retry?: { baseMs?: number; maxMs?: number; maxReissues?: number };
-  /** Default `hints`. What a function throws, or gives that is no boolean, is a {@link ConfigError} of the call. */
   replay?: Replay;
   /**
    * Gives one string per call, which goes out as `_meta["landfall/call-key"]`, the same whenever the request is sent
@@ -100,7 +141,10 @@ export interface TransportOptions {
    * stays. What it throws, or gives that is no string, is a {@link ConfigError} of the call.
    */
   callKey?: (call: CallInfo) => string;
-  /** Default `continue`. */
+  /**
+   * What to do where events are missing for certain.
+   * @defaultValue `continue`
+   */
   onGap?: OnGap;
   /**
    * Given the `params` of the last message or progress before a resume and of the first after it: `true` says that
@@ -109,37 +153,69 @@ export interface TransportOptions {
   isGap?: (before: unknown, after: unknown) => boolean;
   /**
    * When the server has forgotten the session: `replace` makes another and sends its calls again where that is safe;
-   * `fail` ends them as `session_lost`. Default `replace`.
+   * `fail` ends them as `session_lost`.
+   * @defaultValue `replace`
    */
   onSessionLost?: "replace" | "fail";
   /**
-   * `legacy` and `resumable` start with `initialize`, and so does `auto` (the default) in this version. A
-   * {@link LandfallTransport} begins nothing itself: its Client's messages say what they are.
+   * `legacy` and `resumable` start with `initialize`, and so does `auto` in this version. A {@link LandfallTransport}
+   * begins nothing itself: its Client's messages say what they are.
+   * @defaultValue `auto`
    */
   era?: "auto" | "legacy" | "resumable";
-  /** The protocol versions to accept, the preferred one first. */
+  /**
+   * The protocol versions to accept, the preferred one first.
+   * @defaultValue `2025-11-25`, `2025-06-18`, `2025-03-26`
+   */
   protocolVersions?: string[];
   /** Bounds on what is open, waits or is held at once. */
   limits?: {
     /**
-     * Open bodies, one of them for control traffic. Default 32; in browsers 5 where a server speaks HTTP/1.1; in workerd 5
-     * that wait for headers, whatever bodies are open.
+     * Open bodies, one of them for control traffic.
+     * @defaultValue 32; in browsers 5 where a server speaks HTTP/1.1; in workerd 5 that wait for headers, whatever bodies
+     * are open
      */
     maxConcurrent?: number;
-    /** Calls that wait for one of these. Default 1 000; beyond it a call fails as `queue_full`. */
+    /**
+     * Calls that wait for one of these. Beyond it a call fails as `queue_full`.
+     * @defaultValue 1 000
+     */
     maxQueued?: number;
     /**
      * Messages and progress of one call that were handed out and not handled yet, or wait for a loop that has begun:
-     * beyond it the body is not read. Default 256 events, 4 MiB.
+     * beyond it the body is not read.
      */
-    maxPending?: { events?: number; bytes?: number };
-    /** Bytes of one event of a stream. Default 16 MiB. */
+    maxPending?: {
+      /**
+       * How many.
+       * @defaultValue 256
+       */
+      events?: number;
+      /**
+       * Their bytes.
+       * @defaultValue 4 MiB
+       */
+      bytes?: number;
+    };
+    /**
+     * Bytes of one event of a stream.
+     * @defaultValue 16 MiB
+     */
     maxEventBytes?: number;
-    /** Bytes of a body that is no stream. Default 16 MiB. */
+    /**
+     * Bytes of a body that is no stream.
+     * @defaultValue 16 MiB
+     */
     maxBodyBytes?: number;
-    /** Bytes of an event id; a stream with a longer one can't be resumed. Default 1 024. */
+    /**
+     * Bytes of an event id; a stream with a longer one can't be resumed.
+     * @defaultValue 1 024
+     */
     maxIdBytes?: number;
-    /** Requests of the server's that are open in one call. Default 16; one more is refused. */
+    /**
+     * Requests of the server's that are open in one call; one more is refused.
+     * @defaultValue 16
+     */
     maxQuestions?: number;
   };
   /** Used instead of `globalThis.fetch`, and like it called without a receiver. */
@@ -152,12 +228,16 @@ export interface TransportOptions {
    */
   headers?: HeadersLike | (() => HeadersLike | Promise<HeadersLike>);
   /**
-   * Send the DELETE that ends the server's session when closing. Default: true in a session of {@link Connect}, but false
-   * with a `state`, which says that it is to be taken up again; false in a {@link LandfallTransport}, as in the official
-   * transports, whose applications go on with the `sessionId` later.
+   * Send the DELETE that ends the server's session when closing. The official transports send none: their applications
+   * go on with the `sessionId` later.
+   * @defaultValue true in a session of {@link Connect}, but false with a `state`, which says that it is to be taken up
+   * again; false in a {@link LandfallTransport}
    */
   terminateSessionOnClose?: boolean;
-  /** `full` shows session ids and cursors in diagnostics and errors; else they are digests. */
+  /**
+   * `full` shows session ids and cursors in diagnostics and errors; else they are digests.
+   * @defaultValue `redacted`
+   */
   diagnostics?: "redacted" | "full";
   /** Told what happens, never with arguments, results or tokens. */
   logger?: {
@@ -167,9 +247,10 @@ export interface TransportOptions {
     error?(m: string, data?: object): void;
   };
   /**
-   * Whether to open a stream for messages that belong to no call. `auto` (the default): in a {@link LandfallTransport}
-   * always, once the server took `notifications/initialized`, as the official transports do; in a session where `onEvent`
-   * or `onRequest` would hear of them.
+   * Whether to open a stream for messages that belong to no call. `auto`: in a {@link LandfallTransport} always, once the
+   * server took `notifications/initialized`, as the official transports do; in a session where `onEvent` or `onRequest`
+   * would hear of them.
+   * @defaultValue `auto`
    */
   listen?: "auto" | boolean;
   /** Gives each request its bearer token, and gets another where the server refuses it. */
@@ -181,10 +262,11 @@ export interface TransportOptions {
   /** The protocol version of that session. */
   protocolVersion?: string;
   /**
-   * `same-origin` (the default) follows redirects that keep the origin and the method; any other ends its call as
+   * `same-origin` follows redirects that keep the origin and the method; any other ends its call as
    * `redirected`. A browser hides where a redirect leads: there it is asked once, by a GET that carries nothing, and kept
    * for the session. `follow` leaves redirects to `fetch`, which hands the body, the session's id and headers to whatever
    * origin they name. With a `requestInit.redirect` of `error` or `manual` none is followed.
+   * @defaultValue `same-origin`
    */
   redirectPolicy?: "same-origin" | "follow";
   /**
@@ -205,7 +287,10 @@ export interface TransportOptions {
   reconnectionScheduler?: (reconnect: () => void, delay: number, attempt: number) => (() => void) | void;
   /** For an OAuth provider (`landfall/v1`, `landfall/v2`): what a 403 that asks for more scope leads to. */
   onInsufficientScope?: "reauthorize" | "throw";
-  /** For an OAuth provider: how often one call may ask for more scope. Default 1. */
+  /**
+   * For an OAuth provider: how often one call may ask for more scope.
+   * @defaultValue 1
+   */
   maxStepUpRetries?: number;
   /** For an OAuth provider of `landfall/v2`: what that SDK's option of the same name says. */
   skipIssuerMetadataValidation?: boolean;
@@ -213,14 +298,20 @@ export interface TransportOptions {
 
 /** Options of {@link Connect}. One that this version does not know is refused with a {@link ConfigError}. */
 export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sessionId" | "protocolVersion"> {
-  /** Who this client is, for `initialize`. Default: landfall and its version. */
+  /**
+   * Who this client is, for `initialize`.
+   * @defaultValue landfall and its version
+   */
   clientInfo?: { name: string; version: string };
   /**
    * Gives the opening up: `connect` rejects as `cancelled`, and nothing of it is left. A session that stands is not
    * touched by it.
    */
   signal?: AbortSignal;
-  /** The client capabilities, for `initialize`. Default none; what `onRequest` can answer belongs here. */
+  /**
+   * The client capabilities, for `initialize`. What `onRequest` can answer belongs here.
+   * @defaultValue none
+   */
   capabilities?: Record<string, unknown>;
   /**
    * Answers a request of the server's (sampling, elicitation, roots). What it gives is the result; what it throws

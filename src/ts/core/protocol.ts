@@ -19,7 +19,7 @@ export interface Host {
   panicked(text: string): void;
 }
 
-/** The configuration of one handle; what is absent has its default. */
+/** The configuration of one handle; what is absent has its default, as `tests/options.json` lists them all. */
 export interface CoreConfig {
   url: string;
   /** 53 random bits. */
@@ -63,15 +63,14 @@ export interface CoreConfig {
   listen?: boolean;
   /** There is a provider of credentials: a 401 gives an `authorize` output instead of a failure. */
   auth?: boolean;
-  /** How often one call may answer a 403 `insufficient_scope` by an `authorize` output; absent is never. */
+  /** How often one call may answer a 403 `insufficient_scope` by an `authorize` output. */
   maxStepUps?: number;
   /** Barren attempts to resume in a row; 0 is no resume at all. */
   maxRetries?: number;
-  /** By what a wait grows from one attempt to the next. Default 2. */
+  /** By what a wait grows from one attempt to the next. */
   growFactor?: number;
   /** Waits before attempts to resume are announced by `schedule` outputs and end by `reconnect`. */
   scheduler?: boolean;
-  /** Absent is `same-origin`. */
   redirects?: "follow" | "refuse";
   /** Send the DELETE when closing. */
   terminate: boolean;

@@ -84,6 +84,7 @@ function checkedProvider(provider: unknown): AuthProvider {
 interface RefreshSettings {
   credentials: Credentials | undefined;
   handshakeMs: number;
+  handshakeClock: string;
   providerFetch: FetchLike;
 }
 
@@ -107,7 +108,7 @@ export class CredentialRefresh {
 
   /** Begins a flight; `denied` is told what the provider threw. */
   begin(refusal: Response, why: RefreshCause, denied: (thrown: unknown) => void): void {
-    const { credentials, handshakeMs, providerFetch } = this.#settings;
+    const { credentials, handshakeMs, handshakeClock, providerFetch } = this.#settings;
     this.stop();
     this.#failure = {};
     const flight = new AbortController();
@@ -118,8 +119,7 @@ export class CredentialRefresh {
       signal.throwIfAborted();
       return providerFetch(url, { ...init, signal: init?.signal ?? signal });
     };
-    const late = () =>
-      new Error(`authProvider has no new credentials within handshakeMs (${handshakeMs} ms)`);
+    const late = () => new Error(`authProvider has no new credentials within ${handshakeClock}`);
     const refresh = () => Promise.resolve().then(() => credentials?.refresh(refusal, why, fetch));
     within(handshakeMs, refresh, late, signal).then(
       () => this.#end(flight),

@@ -47,6 +47,8 @@ export interface ExchangeSettings {
   headers: ConnectOptions["headers"];
   /** The longest wait for `headers()`, for a provider of credentials, and for the module. */
   handshakeMs: number;
+  /** The same as messages name it. */
+  handshakeClock: string;
   credentials: Credentials | undefined;
   /** What the server says, and what it is not to say. */
   serverText: ServerText;
@@ -264,13 +266,13 @@ export class Exchanges {
     use: (given: T) => U,
     signal: AbortSignal,
   ): Promise<U> {
-    const { handshakeMs } = this.#settings;
+    const { handshakeMs, handshakeClock } = this.#settings;
     let problem = "threw";
     let code = notSent;
     const late = () => {
       problem = "is late";
       code = tooLate;
-      return new Error(`it gave nothing within handshakeMs (${handshakeMs} ms)`);
+      return new Error(`it gave nothing within ${handshakeClock}`);
     };
     try {
       const given = await within(handshakeMs, ask, late, signal);

@@ -1,6 +1,7 @@
 // The options of a session, checked, as settings.
 import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
+import { clockText } from "../base/clock-text.js";
 import { Log } from "../base/log.js";
 import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
 import { ServerText } from "../base/server-text.js";
@@ -73,6 +74,7 @@ const bounds = [
   "maxQuestions",
 ] as const;
 const pending = ["events", "bytes"] as const;
+const defaultHandshakeMs = 30_000;
 const replays = ["hints", "caller", "never"] as const;
 /** Options of a session, whoever does its handshake. */
 export const sharedOptions = [
@@ -144,7 +146,7 @@ export function readSettings(
     }),
     callMs: typeof callMs === "function" ? callMs : undefined,
     hasCallMs: callMs !== undefined,
-    handshakeMs: core.handshakeMs ?? Math.min(30_000, core.deadlineMs ?? 30_000),
+    ...handshake(core),
     mostBodyBytes: options.limits?.maxBodyBytes ?? 16 * 1024 * 1024,
     handlerMs,
     fetch: usableFetch(options.fetch),
@@ -237,6 +239,17 @@ function numbers(options: ConnectOptions) {
     ...(events === undefined ? {} : { maxPendingEvents: whole("limits.maxPending.events", events) }),
     ...(bytes === undefined ? {} : { maxPendingBytes: whole("limits.maxPending.bytes", bytes) }),
   };
+}
+
+/** The clock of what the wrapper waits for itself, the module before there is a core. */
+function handshake({ handshakeMs, deadlineMs = Number.POSITIVE_INFINITY }: Timeouts) {
+  const [ms, whose] =
+    handshakeMs !== undefined
+      ? [handshakeMs, "set by the caller"]
+      : deadlineMs < defaultHandshakeMs
+        ? [deadlineMs, "follows deadlineMs"]
+        : [defaultHandshakeMs, "the default"];
+  return { handshakeMs: ms, handshakeClock: clockText("handshakeMs", ms, whose) };
 }
 
 function concurrency(url: string): { maxConcurrent?: number; untilHeaders?: boolean } {

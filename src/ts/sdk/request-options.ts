@@ -13,7 +13,8 @@ const slackMs = 1_000;
  */
 export function sdkRequestOptions(timeouts: Timeouts = {}): SdkRequestOptions {
   const { idleMs = 0, callMs, recoveryMs, deadlineMs } = timeouts;
-  const call = typeof callMs === "number" ? callMs : 0;
+  // Of a tool that is not known: no call has longer than its recovery, where that is set.
+  const call = typeof callMs === "number" ? callMs : Math.min(120_000, recoveryMs ?? 120_000);
   const deadline = deadlineMs ?? Math.max(hourMs, call + (recoveryMs ?? Math.max(call, 120_000)));
   // The attempt after a sleep has no longer than this.
   const grace = timeouts.connectMs ?? Math.min(5_000, Math.max(deadline, idleMs) / 4);

@@ -3,6 +3,7 @@ import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { CallInfo, OnGap } from "../api/options.js";
+import { clockText } from "../base/clock-text.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
 import { type Timer, timers } from "../base/timers.js";
@@ -275,7 +276,7 @@ export class Connection implements Listener {
 
   /** The second deadline of a call: the core should have ended it, and hangs. */
   #expire(call: number, record: CallRecord, deadlineMs: number): void {
-    const message = `no outcome within deadlineMs (${deadlineMs} ms), not even from landfall's core`;
+    const message = `no outcome within ${clockText("deadlineMs", deadlineMs)}, not even from landfall's core`;
     this.#abandon(call, record, { reason: "deadline_exceeded", outcome: "unknown", message });
   }
 

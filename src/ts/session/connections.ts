@@ -36,11 +36,11 @@ export class Connections implements FactsKeeper {
 
   /** Loads the module; resolves with why there is none, where that is so. An abort of `signal` ends the wait for it. */
   async load(signal?: AbortSignal): Promise<NoConnection | undefined> {
-    const { handshakeMs } = this.#owner.settings;
+    const { handshakeMs, handshakeClock } = this.#owner.settings;
     let isLate = false;
     const late = () => {
       isLate = true;
-      return new Error(`it was not there within handshakeMs (${handshakeMs})`);
+      return new Error(`it was not there within ${handshakeClock}`);
     };
     try {
       await within(handshakeMs, () => this.#instances.ready(), late, signal);

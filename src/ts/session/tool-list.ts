@@ -1,6 +1,7 @@
 // The list of a server's tools, from all of its pages.
 import type { Tool } from "../api/schema.js";
 import type { ToolCall } from "../api/session.js";
+import { clockText } from "../base/clock-text.js";
 import { sizeOf } from "../base/json.js";
 import { Deadline, type DeadlineTimes } from "../call/deadline.js";
 import type { Why } from "../call/failure.js";
@@ -58,7 +59,8 @@ export async function listAllTools(listing: Listing): Promise<Tool[]> {
     seen.add(nextCursor);
     const next = await nextPage(listing, { cursor: nextCursor, startedAt, times });
     if (next === undefined) {
-      const text = `tools/list has not ended within deadlineMs (${times?.deadlineMs} ms) for all of its pages`;
+      const clock = clockText("deadlineMs", times?.deadlineMs ?? 0);
+      const text = `tools/list has not ended within ${clock}, for all of its pages`;
       return fails(listing, "deadline_exceeded", text);
     }
     call = next.call;

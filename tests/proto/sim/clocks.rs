@@ -40,10 +40,9 @@ impl Bounds {
         let own = own.map(Clocks::options).unwrap_or_default();
         let deadline = own.deadline.or(base.deadline);
         let recovery = own.recovery.or(base.recovery);
-        let half = deadline.map_or(f64::INFINITY, |deadline| deadline / 2.0);
-        let call =
-            own.call.or(base.call).unwrap_or_else(|| half.min(recovery.unwrap_or(120_000.0)).min(120_000.0));
-        let recovery = recovery.unwrap_or_else(|| call.max(half.min(120_000.0)));
+        let set = |ms: Option<f64>| ms.unwrap_or(120_000.0).min(120_000.0);
+        let call = own.call.or(base.call).unwrap_or_else(|| set(deadline).min(set(recovery)));
+        let recovery = recovery.unwrap_or_else(|| call.max(set(deadline)));
         let deadline = deadline.unwrap_or_else(|| (call + recovery).max(600_000.0));
         let idle = own.idle.or(base.idle).unwrap_or_else(|| 45_000f64.min(call * 2.0 / 3.0));
         let micros = |ms: f64| (ms * 1_000.0) as Time;
