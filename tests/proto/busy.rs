@@ -62,6 +62,27 @@ fn a_blocking_tool_of_56_s_is_answered_after_one_run_though_its_server_answers_n
 }
 
 #[test]
+fn where_headers_alone_hold_a_connection_a_call_that_is_sent_again_waits_for_one_and_its_body_stays() {
+    let mut world = World::connected(Options { until_headers: true, max_concurrent: Some(2.0), ..options() });
+    let call = world.call_with(safe());
+    let (old, request) = world.request();
+    let old_id = id_of(&request);
+    world.head(old, 200, SSE, None);
+    world.pass(45_000 + 60_000);
+    world.requests.clear();
+    let other = world.call_with(safe());
+    let (post, request) = world.requests.pop_back().expect("it goes out");
+    world.pass(60_000);
+    assert!(runs(&mut world).is_empty(), "the one connection is the other's");
+    assert!(!world.aborted.contains(&old), "the old body holds none, and can answer");
+    answer(&mut world, post, &request, "{}");
+    assert!(world.answer(other).contains("result"));
+    assert_eq!(runs(&mut world).len(), 1);
+    world.body(old, &result(&old_id));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
 fn a_safe_call_is_sent_again_when_recovery_ms_is_over_and_either_answer_settles_it() {
     for old_wins in [true, false] {
         let mut world = World::connected(options());

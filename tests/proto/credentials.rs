@@ -63,6 +63,18 @@ fn calls_that_are_refused_at_once_share_one_flight_and_go_again_under_their_ids(
 }
 
 #[test]
+fn calls_that_are_sent_again_with_new_credentials_take_no_more_connections_than_there_are() {
+    let mut world = World::connected(Options { auth: true, max_concurrent: Some(2.0), ..options() });
+    let first = refused(&mut world);
+    let second = refused(&mut world);
+    authorized(&mut world, true);
+    assert_eq!(world.requests.len(), 1, "one connection is the callers'");
+    answer(&mut world, first);
+    answer(&mut world, second);
+    world.assert_nothing_is_left();
+}
+
+#[test]
 fn a_late_refusal_of_the_old_credentials_needs_no_second_flight() {
     let mut world = world();
     let (first, second) = (world.call(), world.call());

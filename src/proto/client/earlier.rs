@@ -19,21 +19,28 @@ use crate::proto::{CallId, ExchangeId};
 impl Client {
     /// Sends the call again beside its silent body.
     pub(super) fn send_beside(&mut self, now: Instant, call: CallId) {
-        let free = self.dispatch.free();
+        // A body holds a connection, but where only headers do.
+        let gives_way = self.is_crowded(call) && !self.config.until_headers;
         let stream = self.part(now, call, Reason::IdleTimeout, DropCause::Idle.into());
         let Some(Stream { phase: Phase::Reading(exchange, body), near, .. }) = stream else { return };
         // Where every connection is taken, the new request has that of the old one.
-        if free == 0 {
+        if gives_way {
             self.abort(exchange);
         }
         let Some(entry) = self.ledger.get(call) else { return };
         entry.delivery.sent_beside = true;
-        entry.lineage.earlier = (free > 0).then_some(Earlier { exchange, body, near });
+        entry.lineage.earlier = (!gives_way).then_some(Earlier { exchange, body, near });
         entry.lineage.planned = Some((Level::Reissue, Duration::ZERO));
         entry.clocks.rearm_call(now);
         let attempt = u32::try_from(entry.delivery.reissues()).unwrap_or(u32::MAX);
         self.announce(now, call, Level::Reissue, attempt, Duration::ZERO);
-        self.post(now, call);
+        match self.is_crowded(call) {
+            true => {
+                self.dispatch.enqueue_first(call);
+                self.set_clocks(now, call);
+            }
+            false => self.post(now, call),
+        }
     }
 
     /// Whether this exchange is the old body of a call that was sent again.

@@ -62,8 +62,14 @@ impl Client {
     /// The same request goes out once more.
     fn resend(&mut self, now: Instant, call: CallId, hop: Hop) {
         let kind = self.ledger.peek(call).map(|entry| entry.request.kind);
+        let is_crowded = self.is_crowded(call);
         match (kind, self.stream(call).map(|stream| &stream.phase)) {
             (Some(Kind::Listen), _) => self.open_listen_at(now, call, hop),
+            // Its connection is another's by now: it waits before all that have not been sent.
+            (_, Some(Phase::Held(Resend::Post))) if is_crowded => {
+                self.dispatch.enqueue_first(call);
+                self.set_clocks(now, call);
+            }
             (_, Some(Phase::Held(Resend::Post) | Phase::Posting(_))) => self.post_at(now, call, hop),
             _ => self.resume_at(now, call, hop),
         }

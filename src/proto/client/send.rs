@@ -11,7 +11,7 @@ use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Tu
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
 use crate::proto::repeats::stream_of;
 use crate::proto::session::State;
-use crate::proto::stream::{Phase, Stream};
+use crate::proto::stream::{Phase, Resend, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -64,9 +64,9 @@ impl Client {
             self.post(now, control);
         }
         while let Some(call) = self.dispatch.next(self.session.liveness.is_suspect()) {
-            match self.stream(call) {
+            match self.stream(call).map(|stream| &stream.phase) {
+                None | Some(Phase::Held(Resend::Post)) => self.post(now, call),
                 Some(_) => self.resume(now, call),
-                None => self.post(now, call),
             }
         }
         self.ask_for_queued(now);
@@ -190,7 +190,7 @@ impl Client {
     }
 
     pub(super) fn resume_at(&mut self, now: Instant, call: CallId, hop: Hop) {
-        if self.slot(call) == Slot::Caller && self.dispatch.free() == 0 {
+        if self.is_crowded(call) {
             if let Some(stream) = self.stream(call) {
                 stream.phase = Phase::Queued;
                 self.dispatch.enqueue_first(call);
@@ -221,6 +221,11 @@ impl Client {
         let doubled = entry.request.timeouts.connect.saturating_mul(1 << misses.min(16));
         let at = now + doubled.min(entry.request.timeouts.idle.max(entry.request.timeouts.connect));
         self.timers.set(Owner::Call(call), Clock::Connect, at);
+    }
+
+    /// Whether every connection is taken that the call could have.
+    pub(super) fn is_crowded(&self, call: CallId) -> bool {
+        self.slot(call) == Slot::Caller && self.dispatch.free() == 0
     }
 
     fn slot(&self, call: CallId) -> Slot {

@@ -16,7 +16,11 @@ impl Schedule {
             && server.notice < 300
             && client.handshake.is_empty()
             && client.clocks == Clocks::Default
-            && client.max_concurrent == 32;
+            && client.max_concurrent == 32
+            && !client.page
+            && client.max_retries.is_none()
+            && client.scheduler.is_none()
+            && client.provider.is_none();
         steady && !self.calls.iter().any(CallPlan::hurts_session) && self.calls[call].passes()
     }
 
@@ -30,6 +34,8 @@ impl Schedule {
         }
         self.client.handshake.clear();
         (self.client.clocks, self.client.max_concurrent) = (Clocks::Default, 32);
+        (self.client.page, self.client.max_retries) = (false, None);
+        (self.client.scheduler, self.client.provider) = (None, None);
         self.calls.iter_mut().for_each(CallPlan::tame);
     }
 }
@@ -50,6 +56,7 @@ impl CallPlan {
             && self.steps.iter().all(Step::passes)
             && (self.answers.is_some() || !self.steps.contains(&Step::Ask))
             && self.cancel.is_none()
+            && self.misses.is_none()
             && self.clocks.is_none()
             && self.on_gap == OnGap::Continue
             && self.handler == Handler::None
@@ -64,7 +71,7 @@ impl CallPlan {
         self.resumes.retain(Resume::passes);
         self.steps.retain(Step::passes);
         self.answers = Some(self.answers.unwrap_or(100));
-        (self.cancel, self.clocks, self.stubborn) = (None, None, false);
+        (self.cancel, self.misses, self.clocks, self.stubborn) = (None, None, None, false);
         (self.on_gap, self.handler, self.last) = (OnGap::Continue, Handler::None, Last::Result);
         self.pace = self.pace.min(999);
     }

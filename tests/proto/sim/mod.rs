@@ -14,6 +14,7 @@ mod shares;
 mod strategies;
 mod trace;
 mod trail;
+mod user;
 mod watch;
 mod wire;
 mod work;

@@ -111,6 +111,8 @@ pub(crate) struct Link {
     pub(crate) request: HttpRequest,
     /// The planned call it serves.
     pub(crate) call: Option<usize>,
+    /// Which credentials it bears.
+    pub(crate) credentials: u32,
     pub(crate) fate: Fate,
     /// The client does not listen any more.
     pub(crate) gone: bool,
@@ -120,6 +122,8 @@ pub(crate) struct Link {
     pub(crate) ended: bool,
     /// The head came to the client.
     pub(crate) headed: bool,
+    /// Its status.
+    pub(crate) status: u16,
     /// The client reads the body.
     pub(crate) reading: bool,
     /// What waits for the client to read.
@@ -135,6 +139,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
+    /// The server wants other credentials for it.
+    pub(crate) fn is_challenged(&self) -> bool {
+        matches!(self.status, 401 | 403)
+    }
+
     /// The client may still be given something of it.
     pub(crate) fn is_open(&self) -> bool {
         !self.gone && !self.ended
@@ -158,6 +167,7 @@ impl Network {
         request: HttpRequest,
         call: Option<usize>,
         fate: Fate,
+        credentials: u32,
     ) -> LinkId {
         let id = self.links.len();
         let again = matches!(fate, Fate::Post(_)) && call.is_some();
@@ -170,10 +180,12 @@ impl Network {
             request,
             call,
             fate,
+            credentials,
             gone: false,
             over: false,
             ended: false,
             headed: false,
+            status: 0,
             reading: false,
             waiting: Vec::new(),
             silent: false,

@@ -78,8 +78,12 @@ pub(crate) enum Prime {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ping {
     Answered,
-    /// Never: a busy server with one thread.
+    /// Never.
     Silent,
+    /// Not while it works for a call: one thread.
+    Busy,
+    /// By a head, and a body that never comes.
+    HeadOnly,
     /// 500.
     Broken,
 }
@@ -120,9 +124,41 @@ pub(crate) enum Clocks {
     Tight,
 }
 
+/// What the host does with the waits that it is to end.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scheduler {
+    Keeps,
+    /// It ends them much too soon.
+    Hurries,
+    /// It never ends every third.
+    Forgets,
+}
+
+/// What a provider of credentials does when it is asked.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Given {
+    /// After so long it has what the server takes then.
+    Fresh(u32),
+    /// After so long it has what the server refused before.
+    Stale(u32),
+    /// After so long it has nothing.
+    Nothing(u32),
+    /// It never says a word.
+    Never,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct ClientPlan {
     pub(crate) max_concurrent: u8,
+    /// A connection is taken until headers come, and no longer.
+    pub(crate) until_headers: bool,
+    /// It runs in a page, and the server is of another origin.
+    pub(crate) page: bool,
+    /// `reconnectionOptions.maxRetries`.
+    pub(crate) max_retries: Option<u8>,
+    pub(crate) scheduler: Option<Scheduler>,
+    /// What the provider does when it is asked, in order, and then again from the first; `None` without one.
+    pub(crate) provider: Option<Vec<Given>>,
     pub(crate) clocks: Clocks,
     /// Whether it lists the tools first, and so learns their hints.
     pub(crate) lists: bool,
@@ -257,6 +293,8 @@ pub(crate) enum Step {
     Evict,
     /// The server asks the client, and waits.
     Ask,
+    /// It asks, and does not want the answer any more.
+    Unask,
     Odd(OddId),
     /// The response to a call that ended comes on this stream.
     Stray,
@@ -319,6 +357,8 @@ pub(crate) struct CallPlan {
     /// It wants to be told where its stream can be resumed.
     pub(crate) tokens: bool,
     pub(crate) on_gap: OnGap,
+    /// The application finds that events are missing.
+    pub(crate) misses: Option<u32>,
 }
 
 /// What befalls the whole.
@@ -330,6 +370,10 @@ pub(crate) enum Incident {
     Trap,
     /// No network for so long; what is open breaks, or falls silent.
     Outage(u32, Broken),
+    /// The server takes other credentials from now on.
+    Expire,
+    /// Whoever is in front of the server begins no session for so long.
+    Gateway(u32),
     /// A wake-up that nobody asked for.
     Wake,
     /// `notifications/tools/list_changed` on every open body.

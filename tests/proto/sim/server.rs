@@ -1,10 +1,10 @@
 //! The model server: sessions, what is posted to them, and resumes.
 
-use landfall::proto::{HttpRequest, Method, ResponseHead};
+use landfall::proto::{Method, ResponseHead};
 use serde_json::Value;
 
 use super::agenda::{Rng, Time};
-use super::network::{Fate, Fault, LinkId, Mark, Stretch};
+use super::network::{Fate, Fault, Link, LinkId, Mark, Stretch};
 use super::schedule::{Bodies, Held, Incident, Lost, Ping, Reply, Resume, Schedule, Unknown};
 use super::shares::{Happened, Shares};
 use super::work::{IdUse, Stored, Work};
@@ -41,6 +41,10 @@ pub(crate) struct Server<'a> {
     pub(crate) executed: Vec<u32>,
     /// Sessions that it forgot by itself.
     pub(crate) deaths: u32,
+    /// Which credentials it takes, if any are wanted.
+    pub(crate) wants: u32,
+    /// No session begins before.
+    gateway: Time,
     /// How often it said that the tools have changed.
     lists: u32,
     pub(crate) shares: Shares,
@@ -65,12 +69,20 @@ impl<'a> Server<'a> {
             effects: Vec::new(),
             executed: vec![0; schedule.calls.len()],
             deaths: 0,
+            // Half of all clients begin with credentials that it does not take.
+            wants: (schedule.seed % 2) as u32,
+            gateway: 0,
             lists: 0,
             shares: Shares::default(),
         }
     }
 
-    pub(crate) fn handle(&mut self, now: Time, link: LinkId, request: &HttpRequest, fate: Fate) {
+    pub(crate) fn handle(&mut self, now: Time, link: LinkId, Link { request, fate, credentials, .. }: &Link) {
+        let fate = *fate;
+        if self.schedule.client.provider.is_some() && *credentials != self.wants {
+            self.shares.happened(Happened::Expired);
+            return self.refuse(link, 401, None);
+        }
         let header = |name| request.headers.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_str());
         let body: Value =
             request.body.as_deref().map_or(Value::Null, |b| serde_json::from_str(b).expect("our JSON"));
@@ -123,8 +135,10 @@ impl<'a> Server<'a> {
         }
     }
 
-    pub(crate) fn incident(&mut self, incident: Incident) {
+    pub(crate) fn incident(&mut self, now: Time, incident: Incident) {
         match incident {
+            Incident::Expire => self.wants += 1,
+            Incident::Gateway(ms) => self.gateway = now + u64::from(ms) * 1_000,
             Incident::SessionDies(bodies) => {
                 if let Some(place) = self.sessions.iter().rposition(|session| session.alive) {
                     self.kill(place, bodies);
@@ -165,7 +179,10 @@ impl<'a> Server<'a> {
 
     fn refuse(&mut self, link: LinkId, status: u16, after: Option<u8>) {
         let retry_after = after.map(|seconds| seconds.to_string());
-        self.answer(link, ResponseHead { retry_after, ..head(status, "text/plain") }, "no");
+        let challenged = self.schedule.client.provider.is_some() && matches!(status, 401 | 403);
+        let insufficient_scope = challenged && status == 403 && link % 2 == 0;
+        let plain = head(status, "text/plain");
+        self.answer(link, ResponseHead { retry_after, challenged, insufficient_scope, ..plain }, "no");
     }
 
     fn no_session(&mut self, link: LinkId) {
@@ -184,6 +201,10 @@ impl<'a> Server<'a> {
         let Fate::Post(reply) = fate else { return };
         if let Reply::Status(status, after) = reply {
             return self.refuse(link, status, after);
+        }
+        if now < self.gateway {
+            self.shares.happened(Happened::Gateway);
+            return self.refuse(link, if link % 2 == 0 { 502 } else { 503 }, None);
         }
         let session_id = format!("s{}", self.sessions.len() + 1);
         self.sessions.push(Session { id: session_id, alive: true, touched: now, works: 0, events: 0 });
@@ -234,8 +255,15 @@ impl<'a> Server<'a> {
                 accepted(self);
             }
             Some("ping") => match self.schedule.server.ping {
-                Ping::Answered => self.reply(link, Reply::Json, id, "{}", None),
+                Ping::Busy if self.works.iter().any(|work| !work.finished && !work.stopped) => {
+                    self.shares.happened(Happened::BusyPing);
+                }
+                Ping::Answered | Ping::Busy => self.reply(link, Reply::Json, id, "{}", None),
                 Ping::Silent => {}
+                Ping::HeadOnly => {
+                    self.shares.happened(Happened::HeadOnly);
+                    self.effects.push(Effect::Head(link, head(200, JSON)));
+                }
                 Ping::Broken => self.refuse(link, 500, None),
             },
             Some("tools/list") => self.reply(link, Reply::Json, id, TOOLS, None),

@@ -4,85 +4,74 @@ use std::collections::BTreeMap;
 
 use super::world::Run;
 
-/// What a run may contain.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Happened {
-    Cut,
-    HalfOpen,
-    Duplicate,
-    Eviction,
-    SessionDeath,
-    Trap,
-    RefusedResume,
-    Cancel,
-    EvictedCursor,
-    Conflict,
-    PoliteClose,
-    Question,
-    Stray,
-    Outage,
-    Resumed,
-    Reissued,
-    Replaced,
-    Answered,
-    Failed,
-    Close,
-    Gap,
-    Skipped,
-    MustAnswer,
-    Tried,
-    Adopted,
-    GivenBack,
-    Beside,
+// What a run may contain, and the least share that a test asks for, in thousandths of all schedules.
+macro_rules! happened {
+    ($($what:ident $least:literal)*) => {
+        #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Happened {
+            $($what,)*
+        }
+
+        impl Happened {
+            pub(crate) const ALL: &[Self] = &[$(Self::$what,)*];
+
+            fn least(self) -> u64 {
+                match self {
+                    $(Self::$what => $least,)*
+                }
+            }
+        }
+    };
+}
+
+happened! {
+    // The network.
+    Cut 100
+    HalfOpen 100
+    Outage 50
+    // The server and its store.
+    Duplicate 100
+    Eviction 100
+    EvictedCursor 50
+    SessionDeath 100
+    RefusedResume 100
+    Conflict 50
+    PoliteClose 100
+    Question 100
+    Unasked 20
+    Stray 20
+    Expired 30
+    Gateway 2
+    BusyPing 5
+    HeadOnly 5
+    // The user and the host.
+    Trap 100
+    Cancel 100
+    Close 20
+    Reported 20
+    Asked 20
+    Stale 2
+    Scheduled 20
+    Limited 2
+    Crossed 20
+    UntilHeaders 20
+    // What follows.
+    Resumed 100
+    Reissued 50
+    Replaced 50
+    Answered 500
+    Failed 200
+    Gap 50
+    Skipped 50
+    MustAnswer 50
+    Tried 1
+    Adopted 1
+    GivenBack 1
+    Beside 1
 }
 
 impl Happened {
-    pub(crate) const ALL: [Self; 27] = [
-        Self::Cut,
-        Self::HalfOpen,
-        Self::Duplicate,
-        Self::Eviction,
-        Self::SessionDeath,
-        Self::Trap,
-        Self::RefusedResume,
-        Self::Cancel,
-        Self::EvictedCursor,
-        Self::Conflict,
-        Self::PoliteClose,
-        Self::Question,
-        Self::Stray,
-        Self::Outage,
-        Self::Resumed,
-        Self::Reissued,
-        Self::Replaced,
-        Self::Answered,
-        Self::Failed,
-        Self::Close,
-        Self::Gap,
-        Self::Skipped,
-        Self::MustAnswer,
-        Self::Tried,
-        Self::Adopted,
-        Self::GivenBack,
-        Self::Beside,
-    ];
-
-    /// What the properties are about.
-    const JUDGED: [Self; 8] = [
-        Self::Resumed,
-        Self::Reissued,
-        Self::Replaced,
-        Self::EvictedCursor,
-        Self::Conflict,
-        Self::Gap,
-        Self::Skipped,
-        Self::MustAnswer,
-    ];
-
-    /// The same, and rare.
-    const RARE: [Self; 4] = [Self::Tried, Self::Adopted, Self::GivenBack, Self::Beside];
-
-    /// The ingredients that the issue asks for.
+    /// The ingredients that hurt most: each in a tenth of all, and three together in a fortieth.
     pub(crate) const REQUIRED: [Self; 8] = [
         Self::Cut,
         Self::HalfOpen,
@@ -97,15 +86,15 @@ impl Happened {
 
 /// What happened in one run.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shares(u32);
+pub(crate) struct Shares(u64);
 
 impl Shares {
     pub(crate) fn happened(&mut self, what: Happened) {
-        self.0 |= 1 << what as u32;
+        self.0 |= 1 << what as u64;
     }
 
     pub(crate) fn has(self, what: Happened) -> bool {
-        self.0 & (1 << what as u32) != 0
+        self.0 & (1 << what as u64) != 0
     }
 
     pub(crate) fn join(&mut self, other: Self) {
@@ -131,9 +120,9 @@ impl Tally {
         self.runs += 1;
         self.inputs += run.inputs;
         let mut required = 0;
-        for what in Happened::ALL.into_iter().filter(|what| run.shares.has(*what)) {
-            *self.counts.entry(what).or_default() += 1;
-            required += u32::from(Happened::REQUIRED.contains(&what));
+        for what in Happened::ALL.iter().filter(|what| run.shares.has(**what)) {
+            *self.counts.entry(*what).or_default() += 1;
+            required += u32::from(Happened::REQUIRED.contains(what));
         }
         self.three += u64::from(required >= 3);
         for ending in &run.endings {
@@ -167,21 +156,12 @@ impl Tally {
         }
     }
 
-    /// Every required ingredient in a tenth of the schedules, three together in a fortieth; and what the properties
-    /// need to have anything to judge.
+    /// Every ingredient, and all that the properties judge, is there as often as they need to say something.
     pub(crate) fn check(&self, runs: u64) {
         assert_eq!(self.runs, runs);
-        for what in Happened::JUDGED {
-            let count = self.counts.get(&what).copied().unwrap_or_default();
-            assert!(count >= runs / 20, "{what:?} in {count} of {runs} schedules");
-        }
-        for what in Happened::RARE {
-            let count = self.counts.get(&what).copied().unwrap_or_default();
-            assert!(count >= runs / 1_000, "{what:?} in {count} of {runs} schedules");
-        }
-        for what in Happened::REQUIRED {
-            let count = self.counts.get(&what).copied().unwrap_or_default();
-            assert!(count >= runs / 10, "{what:?} in {count} of {runs} schedules");
+        for what in Happened::ALL {
+            let count = self.counts.get(what).copied().unwrap_or_default();
+            assert!(count >= runs * what.least() / 1_000, "{what:?} in {count} of {runs} schedules");
         }
         assert!(self.three >= runs / 40, "three together in {} of {runs} schedules", self.three);
     }

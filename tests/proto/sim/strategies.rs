@@ -4,8 +4,8 @@ use landfall::proto::{OnGap, ReplayOption};
 use proptest::prelude::*;
 
 use super::schedule::{
-    Bodies, Broken, CallPlan, ClientPlan, Clocks, Handler, Held, Ids, Incident, Last, Lost, OddId, Ping,
-    Prime, Reply, Resume, Schedule, ServerPlan, Step, Tool, Unknown,
+    Bodies, Broken, CallPlan, ClientPlan, Clocks, Given, Handler, Held, Ids, Incident, Last, Lost, OddId,
+    Ping, Prime, Reply, Resume, Schedule, Scheduler, ServerPlan, Step, Tool, Unknown,
 };
 
 /// What kind of run it is.
@@ -86,7 +86,13 @@ fn server() -> impl Strategy<Value = ServerPlan> {
     let grace = prop_oneof![9 => Just(None), 1 => (1_000..30_000u32).prop_map(Some)];
     let prime = prop_oneof![1 => Just(Prime::Data), 1 => Just(Prime::IdOnly), 2 => Just(Prime::No)];
     let overlap = prop_oneof![3 => Just(0u8), 1 => 1..4u8];
-    let ping = prop_oneof![8 => Just(Ping::Answered), 1 => Just(Ping::Silent), 1 => Just(Ping::Broken)];
+    let ping = prop_oneof![
+        8 => Just(Ping::Answered),
+        1 => Just(Ping::Silent),
+        2 => Just(Ping::Busy),
+        1 => Just(Ping::HeadOnly),
+        1 => Just(Ping::Broken),
+    ];
     let delete = prop_oneof![4 => Just(Some(200)), 1 => Just(Some(405)), 1 => Just(None)];
     let flags = (any::<bool>(), any::<bool>(), delete);
     ((ids, keep, unknown, held, notice), (lost, grace, prime, overlap, ping), flags).prop_map(|(a, b, c)| {
@@ -124,11 +130,17 @@ fn client() -> impl Strategy<Value = ClientPlan> {
         1 => Just(ReplayOption::Never),
     ];
     let limits = (concurrent, prop_oneof![3 => Just(200u8), 1 => 1..4u8], replay);
-    (limits, clocks(), flags, handshake).prop_map(|(limits, clocks, flags, handshake)| {
+    (limits, clocks(), flags, handshake, host()).prop_map(|(limits, clocks, flags, handshake, host)| {
         let (max_concurrent, max_pending, replay) = limits;
         let (lists, fail_lost, late_inputs, network_first) = flags;
+        let (until_headers, page, max_retries, scheduler, provider) = host;
         ClientPlan {
             max_concurrent,
+            until_headers,
+            page,
+            max_retries,
+            scheduler,
+            provider,
             clocks,
             lists,
             fail_lost,
@@ -139,6 +151,25 @@ fn client() -> impl Strategy<Value = ClientPlan> {
             handshake,
         }
     })
+}
+
+/// What a client's host brings along, each rarely.
+fn host() -> impl Strategy<Value = (bool, bool, Option<u8>, Option<Scheduler>, Option<Vec<Given>>)> {
+    let scheduler = prop::sample::select(vec![Scheduler::Keeps, Scheduler::Hurries, Scheduler::Forgets]);
+    let given = prop_oneof![
+        6 => (1..2_000u32).prop_map(Given::Fresh),
+        2 => (1..2_000u32).prop_map(Given::Stale),
+        1 => (1..2_000u32).prop_map(Given::Nothing),
+        1 => (2_000..60_000u32).prop_map(Given::Fresh),
+        1 => Just(Given::Never),
+    ];
+    (
+        prop::bool::weighted(0.05),
+        prop::bool::weighted(0.1),
+        prop::option::weighted(0.1, 0..5u8),
+        prop::option::weighted(0.1, scheduler),
+        prop::option::weighted(0.2, prop::collection::vec(given, 1..4)),
+    )
 }
 
 fn call() -> impl Strategy<Value = CallPlan> {
@@ -167,10 +198,11 @@ fn call() -> impl Strategy<Value = CallPlan> {
         1 => Just(Handler::Never),
     ];
     let on_gap = prop_oneof![6 => Just(OnGap::Continue), 1 => Just(OnGap::Reissue), 1 => Just(OnGap::Fail)];
-    let user = (cancel, answers, handler, prop::bool::weighted(0.3), on_gap);
+    let misses = prop::option::weighted(0.03, 1..10_000u32);
+    let user = (cancel, answers, handler, prop::bool::weighted(0.3), on_gap, misses);
     ((at, tool, own_clocks), (replies, steps, pace, last()), (resumes, stubborn), user).prop_map(
         |((at, tool, clocks), (replies, steps, pace, last), (resumes, stubborn), user)| {
-            let (cancel, answers, handler, tokens, on_gap) = user;
+            let (cancel, answers, handler, tokens, on_gap, misses) = user;
             CallPlan {
                 at,
                 tool,
@@ -186,13 +218,14 @@ fn call() -> impl Strategy<Value = CallPlan> {
                 handler,
                 tokens,
                 on_gap,
+                misses,
             }
         },
     )
 }
 
 fn reply() -> impl Strategy<Value = Reply> {
-    let status = prop::sample::select(vec![401, 403, 404, 405, 406, 408, 410, 415, 422, 429, 500, 503]);
+    let status = prop::sample::select(vec![401, 403, 404, 405, 406, 408, 410, 415, 421, 422, 429, 500, 503]);
     prop_oneof![
         2 => Just(Reply::Stream),
         2 => (1..10_000u32).prop_map(Reply::Slow),
@@ -212,7 +245,7 @@ fn reply() -> impl Strategy<Value = Reply> {
 
 fn resume() -> impl Strategy<Value = Resume> {
     let passing = prop::sample::select(vec![408, 409, 425, 429, 500, 502, 503]);
-    let final_ones = prop::sample::select(vec![400, 401, 403, 404, 405, 406, 410, 501]);
+    let final_ones = prop::sample::select(vec![400, 401, 403, 404, 405, 406, 410, 421, 501]);
     let after = || prop::option::weighted(0.4, 0..20u8);
     prop_oneof![
         3 => Just(Resume::Served),
@@ -251,6 +284,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Array),
         2 => Just(Step::Evict),
         1 => Just(Step::Ask),
+        1 => Just(Step::Unask),
         1 => odd.prop_map(Step::Odd),
         1 => Just(Step::Stray),
     ]
@@ -276,6 +310,8 @@ fn incident() -> impl Strategy<Value = Incident> {
         5 => bodies.prop_map(Incident::SessionDies),
         4 => Just(Incident::Trap),
         3 => (10..20_000u32, broken).prop_map(|(ms, broken)| Incident::Outage(ms, broken)),
+        3 => Just(Incident::Expire),
+        2 => (100..20_000u32).prop_map(Incident::Gateway),
         1 => Just(Incident::Wake),
         1 => Just(Incident::ListChanged),
         1 => Just(Incident::Close),

@@ -73,6 +73,14 @@ pub(crate) struct Watch {
     pub(crate) token: Option<String>,
     /// Events handed to its handler.
     pub(crate) keys: u32,
+    /// The application said that events are missing.
+    pub(crate) reported: bool,
+    /// How often others were asked for because of it, after a 401.
+    pub(crate) refreshes: u32,
+    /// Resumes that failed since something new came.
+    pub(crate) vain: usize,
+    /// Something new came since the last resume was answered.
+    pub(crate) brought: bool,
 }
 
 impl Watch {
@@ -111,12 +119,22 @@ impl Watch {
             skips: 0,
             token: None,
             keys: 0,
+            reported: false,
+            refreshes: 0,
+            vain: 0,
+            brought: false,
         }
     }
 
     /// A message came: what bounds silence begins anew.
     pub(crate) fn heard(&mut self, now: Time) {
         (self.heard, self.rested, self.resting) = (Some(now), 0, None);
+    }
+
+    /// Something new came.
+    pub(crate) fn is_new(&mut self) {
+        self.barren.clear();
+        (self.vain, self.brought) = (0, true);
     }
 
     /// A time begins that no clock counts.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use landfall::proto::{ExchangeId, HttpRequest, Input, IoFailure, Method, ResponseHead};
 
-use super::network::{Delivery, Fate, LinkId, Network};
+use super::network::{Delivery, Fate, LinkId};
 use super::schedule::{Broken, CallPlan, Reply, Resume};
 use super::server::Effect;
 use super::shares::Happened;
@@ -37,7 +37,7 @@ impl World<'_> {
         // It is part of the handshake: its loss is planned with that.
         let is_confirmation =
             request.body.as_deref().is_some_and(|b| b.contains("notifications/initialized"));
-        let link = self.network.open(self.generation, exchange, request, watched, fate);
+        let link = self.network.open(self.generation, exchange, request, watched, fate, self.credentials);
         self.exchanges.insert(exchange, link);
         self.judge.on_transmit(self.now, link, &self.network, &self.server);
         let lost = match (self.outage_now(), fate) {
@@ -90,8 +90,7 @@ impl World<'_> {
             None => {}
         }
         let before = self.server.deaths;
-        let Network { links, .. } = &self.network;
-        self.server.handle(self.now, link, &links[link].request, links[link].fate);
+        self.server.handle(self.now, link, &self.network.links[link]);
         self.note_deaths(before);
     }
 
@@ -121,7 +120,9 @@ impl World<'_> {
             self.trace.line(self.now, "late ", |line| write!(line, "{exchange:?}"));
         } else {
             link.ended = matches!(delivery, Delivery::End | Delivery::Failed(_));
-            link.headed |= matches!(delivery, Delivery::Head(_));
+            if let Delivery::Head(head) = &delivery {
+                (link.headed, link.status) = (true, head.status);
+            }
             self.judge.on_delivery(self.now, id, &delivery, &self.network);
             self.note_refusal(id, &delivery);
         }

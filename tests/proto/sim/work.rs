@@ -178,6 +178,7 @@ impl Server<'_> {
                 }
             }
             Step::Stray => self.stray(number),
+            Step::Unask => self.unask(number),
             Step::Wait(_) | Step::Ask => {}
         }
     }
@@ -350,6 +351,19 @@ impl Server<'_> {
         let data =
             format!(r#"{{"jsonrpc":"2.0","id":"ask-{number}","method":"{method}","params":{params}}}"#);
         self.emit(number, Draft { data: Some(data), ..Draft::default() });
+    }
+
+    /// Asks, and wants no answer any more.
+    fn unask(&mut self, number: usize) {
+        let nth = self.works[number].events.len();
+        let id = format!("unask-{number}-{nth}");
+        let question = r#""method":"elicitation/create","params":{"message":"well?"}"#;
+        let data = format!(r#"{{"jsonrpc":"2.0","id":"{id}",{question}}}"#);
+        self.emit(number, Draft { data: Some(data), ..Draft::default() });
+        let (_, text) = self.message(number);
+        let params = format!(r#"{{"requestId":"{id}","reason":"{text}"}}"#);
+        let data = format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#);
+        self.emit(number, Draft { data: Some(data), texts: vec![text], ..Draft::default() });
     }
 
     /// The client answered a question.

@@ -10,7 +10,7 @@ use landfall::proto::{
 use super::agenda::{Agenda, Rng, Time};
 use super::network::{Delivery, Fault, LinkId, Network};
 use super::properties::Judge;
-use super::schedule::{Broken, Clocks, Handler, Incident, Schedule, Tool};
+use super::schedule::{Broken, Given, Incident, Schedule};
 use super::server::Server;
 use super::shares::{Happened, Shares};
 use super::trace::Trace;
@@ -26,6 +26,12 @@ pub(crate) enum Happening {
     Answer(u32, String),
     /// A handler of this client's reports on an event.
     Handled(u32, CallId, u32, bool),
+    /// The application finds that events of this planned call are missing.
+    Missing(usize),
+    /// The provider of this client gives, or gives up.
+    Provided(u32, Given),
+    /// The host of this client ends a wait.
+    Reconnect(u32, CallId, u64),
     Incident(Incident),
     /// A request comes to the server.
     Arrive(LinkId),
@@ -75,6 +81,12 @@ pub(super) struct World<'a> {
     pub(super) rng: Rng,
     pub(super) outage: Option<(Time, Broken)>,
     pub(super) handshakes: usize,
+    /// The credentials in use, and how often others were asked for.
+    pub(super) credentials: u32,
+    pub(super) provided: usize,
+    /// The latest wait that the host is to end, by call; and how many there were.
+    pub(super) scheduled: BTreeMap<CallId, u64>,
+    pub(super) waits: u64,
     pub(super) closed: bool,
     pub(super) shares: Shares,
     pub(super) trace: Trace,
@@ -105,13 +117,18 @@ fn client(schedule: &Schedule, generation: u32) -> Client {
         max_pending_events: Some(f64::from(plan.max_pending)),
         replay: plan.replay,
         fail_lost_session: plan.fail_lost,
+        until_headers: plan.until_headers,
+        cross_origin: plan.page,
+        max_retries: plan.max_retries.map(f64::from),
+        scheduler: plan.scheduler.is_some(),
+        auth: plan.provider.is_some(),
         full_diagnostics: true,
         ..Options::default()
     };
     Client::new(Config::new(options).expect("valid options"), schedule.seed ^ u64::from(generation))
 }
 
-fn instant(time: Time) -> Instant {
+pub(super) fn instant(time: Time) -> Instant {
     Instant::from_micros(time)
 }
 
@@ -123,6 +140,9 @@ impl<'a> World<'a> {
             agenda.plan(at, Happening::Make(number));
             if let Some(cancel) = call.cancel {
                 agenda.plan(at + u64::from(cancel) * 1_000, Happening::Cancel(number));
+            }
+            if let Some(misses) = call.misses {
+                agenda.plan(at + u64::from(misses) * 1_000, Happening::Missing(number));
             }
         }
         for (at, incident) in &schedule.incidents {
@@ -144,6 +164,10 @@ impl<'a> World<'a> {
             session_id: None,
             outage: None,
             handshakes: 0,
+            credentials: 0,
+            provided: 0,
+            scheduled: BTreeMap::new(),
+            waits: 0,
             closed: false,
             shares: Shares::default(),
             trace: Trace::new(logging),
@@ -153,7 +177,12 @@ impl<'a> World<'a> {
 
     fn finish(mut self) -> Run {
         self.judge.at_the_end(&self.server);
-        let mut shares = self.shares;
+        let (mut shares, plan) = (self.shares, &self.schedule.client);
+        for (is_so, what) in [(plan.page, Happened::Crossed), (plan.until_headers, Happened::UntilHeaders)] {
+            if is_so {
+                shares.happened(what);
+            }
+        }
         shares.join(self.server.shares);
         shares.join(self.judge.shares);
         Run {
@@ -224,7 +253,24 @@ impl<'a> World<'a> {
                 self.client.handled(instant(self.now), call, key..=key, ok);
                 self.drain();
             }
-            Happening::Answer(..) | Happening::Handled(..) => {}
+            Happening::Missing(number) => {
+                let Some(call) = self.judge.live_call(number) else { return };
+                self.shares.happened(Happened::Reported);
+                self.judge.on_missing(number);
+                self.client.report_gap(instant(self.now), call);
+                self.drain();
+            }
+            Happening::Provided(generation, given) if generation == self.generation => self.provided(given),
+            Happening::Reconnect(generation, call, wait)
+                if generation == self.generation && self.scheduled.get(&call) == Some(&wait) =>
+            {
+                self.client.reconnect(instant(self.now), call);
+                self.drain();
+            }
+            Happening::Answer(..)
+            | Happening::Handled(..)
+            | Happening::Provided(..)
+            | Happening::Reconnect(..) => {}
             Happening::Incident(incident) => self.incident(incident),
             Happening::Arrive(link) => self.arrive(link),
             Happening::Deliver(link, delivery) => self.deliver(link, delivery),
@@ -244,50 +290,11 @@ impl<'a> World<'a> {
         }
     }
 
-    fn make(&mut self, number: usize) {
-        let plan = &self.schedule.calls[number];
-        if plan.tool == Tool::Notify {
-            let params = format!("{{\"k\":{number}}}");
-            let call = self.client.notify(instant(self.now), "notifications/k", &params);
-            self.judge.on_made(self.now, call, Some(number));
-            return self.drain();
-        }
-        let timeouts = plan.clocks.map(Clocks::options).unwrap_or_default();
-        let name = plan.tool.name();
-        let (method, tool, params) = match name {
-            Some(name) => {
-                let params = format!("{{\"name\":\"{name}\",\"arguments\":{{\"k\":{number}}}}}");
-                ("tools/call", Some(name.to_string()), params)
-            }
-            None => ("resources/read", None, format!("{{\"uri\":\"sim:{number}\",\"k\":{number}}}")),
-        };
-        let idempotent = plan.tool == Tool::Vouched;
-        let spec = CallSpec {
-            method: method.to_string(),
-            params,
-            tool,
-            progress: true,
-            idempotent,
-            on_gap: Some(plan.on_gap),
-            reports_handling: plan.handler != Handler::None,
-            wants_tokens: plan.tokens,
-            timeouts,
-            ..CallSpec::default()
-        };
-        self.call(Some(number), spec);
-    }
-
-    fn call(&mut self, number: Option<usize>, spec: CallSpec) {
-        let call = self.client.call(instant(self.now), spec).expect("valid clocks");
-        self.judge.on_made(self.now, call, number);
-        self.drain();
-    }
-
     fn incident(&mut self, incident: Incident) {
         match incident {
-            Incident::SessionDies(_) | Incident::ListChanged => {
+            Incident::SessionDies(_) | Incident::ListChanged | Incident::Expire | Incident::Gateway(_) => {
                 let before = self.server.deaths;
-                self.server.incident(incident);
+                self.server.incident(self.now, incident);
                 self.note_deaths(before);
             }
             Incident::Trap if !self.closed => self.trap(),
@@ -343,7 +350,7 @@ impl<'a> World<'a> {
     }
 
     /// Obeys the client until it has nothing more to say.
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         loop {
             let output = self.client.poll_output();
             if let Output::Timeout(next) = output {
@@ -397,37 +404,14 @@ impl<'a> World<'a> {
             Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
             Output::Persist(facts) => self.session_id = facts.session_id,
             Output::Ready(_) => self.judge.on_ready(self.session_id.clone()),
-            // No schedule has a provider or a scheduler.
-            Output::RequestCancelled(_)
-            | Output::RequestOver(_)
-            | Output::Authorize(..)
-            | Output::Schedule(..)
-            | Output::Closed
-            | Output::Timeout(_) => {}
+            Output::Authorize(call, challenge) => self.provide(call, challenge),
+            Output::Schedule(call, wait, nth) => self.schedule(call, wait, nth),
+            Output::RequestCancelled(id) => {
+                self.shares.happened(Happened::Unasked);
+                self.judge.on_request_cancelled(&id.text());
+            }
+            Output::RequestOver(_) | Output::Closed | Output::Timeout(_) => {}
         }
-    }
-
-    /// The user's handler begins.
-    fn handle(&mut self, call: CallId, key: u32) {
-        let nth = self.judge.next_key(call);
-        let Some(plan) = self.judge.plan_of(call) else { return };
-        let (ms, ok) = match plan.handler {
-            Handler::None | Handler::Never => return,
-            Handler::Done(ms) => (ms, true),
-            Handler::FailsAtTimes(ms) => (ms, nth % 3 != 0),
-            Handler::Fails => (1, false),
-        };
-        let at = self.now + u64::from(ms) * 1_000;
-        self.agenda.plan(at, Happening::Handled(self.generation, call, key, ok));
-    }
-
-    fn question(&mut self, call: Option<CallId>, text: String) {
-        let answers = call.and_then(|call| self.judge.plan_of(call)).and_then(|plan| plan.answers);
-        let question: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        let Some(ms) = answers else { return };
-        let result = r#""result":{"action":"accept","content":{}}"#;
-        let body = format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, question["id"]);
-        self.agenda.plan(self.now + u64::from(ms) * 1_000, Happening::Answer(self.generation, body));
     }
 }
 

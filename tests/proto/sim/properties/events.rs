@@ -4,8 +4,8 @@ use landfall::proto::{CallId, Event, Level, Method, OnGap, SessionState};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
-use crate::sim::network::{Delivery, LinkId, Mark, Network};
-use crate::sim::schedule::Ids;
+use crate::sim::network::{Delivery, Fate, Link, LinkId, Mark, Network};
+use crate::sim::schedule::{Ids, Resume};
 use crate::sim::server::Server;
 use crate::sim::shares::Happened;
 use crate::sim::trail::Place;
@@ -17,9 +17,17 @@ impl Judge<'_> {
     pub(crate) fn on_delivery(&mut self, now: Time, id: LinkId, delivery: &Delivery, network: &Network) {
         let link = &network.links[id];
         self.note_session(id, link, delivery);
+        self.note_refused(link, delivery);
         let Some(watch) = link.call else { return };
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);
+        if link.request.method == Method::Get && !link.earlier {
+            // Where a resume is open beside it, that takes its place.
+            let goes_on = is_rival || network.has_rival(id);
+            seen.vain += usize::from(is_vain(link, delivery, goes_on, seen.brought));
+            let opens = matches!(delivery, Delivery::Head(head) if head.status == 200);
+            seen.brought &= !opens || goes_on || link.fate == Fate::Get(Resume::WrongType);
+        }
         if let Delivery::Bytes(stretch) = delivery {
             let is_event = |mark: &Mark| !matches!(mark, Mark::Retry(_));
             if link.request.method == Method::Post || stretch.marks.iter().any(|(_, mark)| is_event(mark)) {
@@ -69,7 +77,9 @@ impl Judge<'_> {
         let (link, is_race) = (&network.links[id], network.is_rival(id) || network.has_rival(id));
         let is_cut_off = self.sessions.cut_pings >= 2;
         let seen = &mut self.watches[watch];
+        seen.vain += usize::from(link.request.method == Method::Get && !link.headed && !link.ended);
         let could_answer = link.reading && !link.ended && !link.earlier && !is_race && link.fate.is_stream();
+        let could_answer = could_answer && !link.is_challenged();
         // The network refused two pings in a row: what is silent is dead.
         seen.gave_up |= could_answer && !is_cut_off;
         seen.dropped = None;
@@ -173,19 +183,24 @@ impl Judge<'_> {
         match event {
             Event::Message { key, .. } | Event::Progress { key, .. } => {
                 seen.heard(now);
-                seen.barren.clear();
+                seen.is_new();
                 self.on_handed(watch, text, *key, server);
             }
             Event::Warning { code, .. } => {
                 seen.warned |= *code == "malformed_event";
                 // A response that answers nothing is a message nevertheless.
                 seen.heard(now);
+                seen.vain = 0;
             }
-            Event::Polling { .. } | Event::Queued => seen.rests(now),
+            Event::Polling { .. } => {
+                seen.vain = seen.vain.saturating_sub(1);
+                seen.rests(now);
+            }
+            Event::Queued => seen.rests(now),
             Event::Disconnected { .. } => self.on_rival_won(watch),
             Event::InputRequired { .. } => {
                 seen.heard(now);
-                seen.barren.clear();
+                seen.is_new();
                 seen.unclocked = true;
             }
             Event::Reconnecting { level: Level::Reissue, .. } => seen.parted = true,
@@ -197,11 +212,11 @@ impl Judge<'_> {
             }
             Event::Gap { certain, after, .. } => {
                 seen.gaps += 1;
-                let plan = seen.plan;
+                let (plan, seen_reported) = (seen.plan, seen.reported);
                 let stops = self.read_before(after.as_deref(), server);
                 self.happened(Happened::Gap);
                 let works = server.works.iter().filter(|work| Some(work.call) == plan);
-                let real = works.into_iter().any(|work| !work.skipped.is_empty());
+                let real = seen_reported || works.into_iter().any(|work| !work.skipped.is_empty());
                 // Where a counter may be another stream's too, a gap is likely, not certain.
                 let likely = !certain && self.schedule.server.ids == Ids::Global;
                 self.expect(real || likely, || format!("call {plan:?} has a gap that is none: {event:?}"));
@@ -222,7 +237,7 @@ impl Judge<'_> {
             let count = self.handed.entry(text.to_string()).or_default();
             *count += 1;
             let most = if again { 2 } else { 1 };
-            let right = *count <= most || self.excused.contains(text);
+            let right = *count <= most || self.excused.contains(text) || is_nameless(text, server);
             self.expect(right, || format!("{text} was handed over twice"));
         }
     }
@@ -273,6 +288,28 @@ impl Judge<'_> {
             format!("call {call:?} is at {place:?}, and the last token was {token:?}")
         });
     }
+}
+
+/// Whether a resume failed by this. One beside a silent body is told by a conflict or an empty end that the server still
+/// holds that.
+fn is_vain(link: &Link, delivery: &Delivery, goes_on: bool, brought: bool) -> bool {
+    match delivery {
+        Delivery::Head(head) => match head.status {
+            200 | 401 | 403 => false,
+            408 | 425 | 429 | 500 | 502..=599 => true,
+            _ => !goes_on,
+        },
+        Delivery::Bytes(_) => false,
+        Delivery::End => !goes_on && !brought && link.fate != Fate::Get(Resume::WrongType),
+        Delivery::Failed(_) => !brought || !link.headed,
+    }
+}
+
+/// Whether an event has no name by which a repeat of it could be known.
+fn is_nameless(text: &str, server: &Server<'_>) -> bool {
+    let mut events = server.works.iter().flat_map(|work| &work.events);
+    let event = events.find(|event| event.texts.iter().any(|known| known == text));
+    event.is_some_and(|event| matches!(event.id_use, IdUse::TooLong | IdUse::Clears))
 }
 
 /// The unique texts in a message.

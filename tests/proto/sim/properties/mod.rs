@@ -2,13 +2,14 @@
 //! and the network really did.
 
 mod events;
+mod host;
 mod outcomes;
 mod requests;
 mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use landfall::proto::{CallId, Load, Method, Output, Reason, Settlement};
+use landfall::proto::{CallId, HttpRequest, Load, Method, Output, Reason, Settlement};
 
 use super::agenda::Time;
 use super::clocks::Bounds;
@@ -16,9 +17,15 @@ use super::network::{LinkId, Mark};
 use super::schedule::{CallPlan, Schedule};
 use super::shares::{Happened, Shares};
 use super::watch::Watch;
+use host::Host;
 use sessions::Sessions;
 
 const SECOND: Time = 1_000_000;
+const MINUTE: Time = 60 * SECOND;
+/// A session with so many calls makes so many requests at most, whatever its server does.
+const CALLS: usize = 10;
+const PER_SECOND: usize = 20;
+const PER_MINUTE: usize = 300;
 /// Deadline, one of call and recovery, and one of first byte, connect, wait and idle; two of these in a race.
 const TIMERS_PER_CALL: usize = 4;
 
@@ -41,13 +48,14 @@ pub(crate) struct Judge<'a> {
     handed: BTreeMap<String, u32>,
     /// Texts that the server sent twice on one body: those are not judged.
     excused: BTreeSet<String>,
-    /// Requests of the last second.
+    /// Requests of the last minute.
     recent: VecDeque<Time>,
     closing: bool,
     closed: bool,
     deletes: u32,
     sessions: Sessions,
     told_cancelled: BTreeSet<String>,
+    host: Host,
     /// The tools were listed, and nothing voided it since.
     listed: bool,
 }
@@ -72,6 +80,7 @@ impl<'a> Judge<'a> {
             deletes: 0,
             sessions: Sessions::default(),
             told_cancelled: BTreeSet::new(),
+            host: Host::default(),
             listed: false,
         }
     }
@@ -153,6 +162,7 @@ impl<'a> Judge<'a> {
         self.known.clear();
         self.recent.clear();
         self.sessions = Sessions::default();
+        self.host = Host::default();
         self.listed = false;
         self.generation += 1;
         any
@@ -166,11 +176,22 @@ impl<'a> Judge<'a> {
         let closed = self.closed && !told;
         self.expect(!closed, || format!("nothing moves after Closed: {output:?}"));
         self.closed |= *output == Output::Closed;
-        if let Output::Transmit(_, request) = output {
+        // How often a session is begun has bounds of its own.
+        let begins = |request: &HttpRequest| {
+            let body = request.body.as_deref().unwrap_or_default();
+            body.contains("\"initialize\"") || body.contains("notifications/initialized")
+        };
+        if let Some(request) = transmitted(output).filter(|request| !begins(request)) {
             self.recent.push_back(now);
-            self.recent.retain(|at| *at + SECOND > now);
-            let (made, most) = (self.recent.len(), 20 + self.watches.len());
-            self.expect(made <= most, || format!("no storm: {made} requests in a second, {request:?}"));
+            self.recent.retain(|at| *at + MINUTE > now);
+            let second = self.recent.iter().rev().take_while(|at| **at + SECOND > now).count();
+            let (minute, many) = (self.recent.len(), self.watches.len().saturating_sub(CALLS));
+            self.expect(second <= PER_SECOND + 2 * many, || {
+                format!("no storm: {second} requests in a second, {request:?}")
+            });
+            self.expect(minute <= PER_MINUTE + 30 * many, || {
+                format!("no storm: {minute} requests in a minute, {request:?}")
+            });
         }
     }
 
@@ -194,5 +215,12 @@ impl<'a> Judge<'a> {
 
     fn happened(&mut self, what: Happened) {
         self.shares.happened(what);
+    }
+}
+
+fn transmitted(output: &Output) -> Option<&HttpRequest> {
+    match output {
+        Output::Transmit(_, request) => Some(request),
+        _ => None,
     }
 }

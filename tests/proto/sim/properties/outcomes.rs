@@ -133,7 +133,10 @@ impl Judge<'_> {
         let truthful = match reason {
             Reason::DeadlineExceeded => now == due,
             // What came when the stream was given up, and not what its handlers did since.
-            Reason::StreamLost => !matches!(place, Place::Cursor(_)) || seen.posts.len() > 1 || seen.parted,
+            Reason::StreamLost => {
+                let may_resume = !self.schedule.client.page && self.schedule.client.max_retries != Some(0);
+                !matches!(place, Place::Cursor(_)) || seen.posts.len() > 1 || seen.parted || !may_resume
+            }
             Reason::Cancelled => seen.cancelled,
             Reason::Closed => self.closing,
             Reason::Gap => seen.gaps > 0,

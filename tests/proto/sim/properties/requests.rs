@@ -5,7 +5,7 @@ use landfall::proto::{Method, OnGap, ReplayOption};
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
 use crate::sim::network::{Link, LinkId, Network};
-use crate::sim::schedule::Tool;
+use crate::sim::schedule::{Scheduler, Tool};
 use crate::sim::server::Server;
 use crate::sim::shares::Happened;
 use crate::sim::trail::Place;
@@ -27,6 +27,7 @@ impl Judge<'_> {
             let right = known == session || (is_trial && link.call.is_none());
             self.expect(right, || format!("the session in use is {known}: {request:?}"));
         }
+        self.check_answer(body);
         if body.contains("notifications/cancelled") {
             let fresh = self.told_cancelled.insert(body.to_string());
             self.expect(fresh, || format!("the server is told once that a call is cancelled: {body}"));
@@ -54,6 +55,11 @@ impl Judge<'_> {
     /// `recoveryMs` is over. And no body that could answer is ended for it without a reason.
     fn check_reissue(&mut self, now: Time, watch: usize, network: &Network) {
         let plan = self.plan(watch);
+        // The same request, with other credentials, is no other.
+        let last = self.watches[watch].posts.last();
+        if last.is_some_and(|(link, _)| network.links[*link].is_challenged()) {
+            return;
+        }
         let crowded = self.schedule.client.max_concurrent < 32;
         let open =
             network.links.iter().filter(|link| link.call == Some(watch) && link.earlier && link.is_open());
@@ -66,7 +72,8 @@ impl Judge<'_> {
         let gap = seen.gaps > 0 && plan.is_some_and(|plan| plan.on_gap == OnGap::Reissue);
         let gave_up = std::mem::take(&mut seen.gave_up);
         let replaced = std::mem::take(&mut seen.replaced);
-        let ended = replaced || gap || crowded;
+        // A user who wants so few resumes is sent again in their place.
+        let ended = replaced || gap || crowded || self.schedule.client.max_retries.is_some();
         let call = seen.plan;
         self.expect(!beside || (open == 1 && once && silent), || {
             format!("call {call:?} is sent again while {open} older requests of it can still answer")
@@ -91,14 +98,15 @@ impl Judge<'_> {
         });
         let safe = safe && replay != ReplayOption::Never;
         let seen = &mut self.watches[watch];
-        // What got no HTTP answer is not counted.
-        let reissued = seen.posts.iter().skip(1).filter(|(post, _)| network.links[*post].headed).count();
+        // What got no HTTP answer is not counted, nor is what is made once more with other credentials.
+        let posts = seen.posts.iter().map(|(post, _)| &network.links[*post]);
+        let reissued = posts.filter(|post| !post.is_challenged()).skip(1).filter(|post| post.headed).count();
         let may_be_executed = seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
         let early = seen.floor.take().is_some_and(|floor| now < floor);
         seen.posts.push((id, Sent::Unknown));
         let trail = std::mem::take(&mut seen.trail);
         seen.orphans.extend(trail.in_hand());
-        seen.barren.clear();
+        seen.is_new();
         (seen.retry, seen.token, seen.dropped) = (None, None, None);
         seen.rest_over(now);
         if seen.heard.is_none() {
@@ -127,17 +135,26 @@ impl Judge<'_> {
         seen.gave_up = false;
         seen.rest_over(now);
         seen.barren.push(now);
-        // After the third attempt in vain, at most three a second.
+        // After the third attempt in vain, at most three a second; five, where the host ends the waits.
+        let distance = if self.schedule.client.scheduler.is_some() { 600_000 } else { SECOND };
         let quick = match seen.barren.as_slice() {
-            [_, _, _, .., first, _, _, last] => last - first < SECOND,
+            [_, _, _, .., first, _, _, last] => last - first < distance,
             _ => false,
         };
+        let (most, vain) = (self.schedule.client.max_retries.map(usize::from), seen.vain);
+        if vain > 0 && most == Some(vain + 1) {
+            self.shares.happened(Happened::Limited);
+        }
         let pause = seen.dropped.take().map(|dropped| now - dropped);
         let hasty = pause.zip(seen.retry).is_some_and(|(pause, retry)| pause < u64::from(retry) * 1_000);
+        let hasty = hasty && !matches!(self.schedule.client.scheduler, Some(Scheduler::Hurries));
         let early = seen.floor.take().is_some_and(|floor| now < floor);
         let place = seen.trail.place(server);
         let (retry, right) = (seen.retry, place == Place::Cursor(cursor.unwrap_or_default().to_string()));
         self.expect(right, || format!("call {call:?} resumes from {cursor:?}, and it is at {place:?}"));
+        self.expect(most.is_none_or(|most| vain < most), || {
+            format!("call {call:?} resumes again after {vain} in vain, of {most:?}")
+        });
         self.expect(!quick, || format!("call {call:?} polls in a storm"));
         self.expect(!hasty, || {
             format!("call {call:?} resumed after {pause:?} us, and retry is {retry:?} ms")
@@ -155,7 +172,7 @@ impl Judge<'_> {
         let open: Vec<_> = network.links.iter().filter(open).collect();
         // One is kept for control traffic.
         let most = usize::from(self.schedule.client.max_concurrent) - 1;
-        let count = open.len();
+        let count = open.iter().filter(|link| !self.schedule.client.until_headers || !link.headed).count();
         self.expect(count <= most, || format!("{count} connections of {most}"));
         // A silent body may be raced by a resume; two at a time are never asked for.
         let gets =

@@ -1,0 +1,116 @@
+//! The user of the client and its host: the calls that they make, and what they do with what the client tells them.
+
+use landfall::proto::{CallId, CallSpec, Challenge};
+
+use super::schedule::{Clocks, Given, Handler, Scheduler, Tool};
+use super::shares::Happened;
+use super::world::{instant, Happening, World};
+
+impl World<'_> {
+    pub(super) fn make(&mut self, number: usize) {
+        let plan = &self.schedule.calls[number];
+        if plan.tool == Tool::Notify {
+            let params = format!("{{\"k\":{number}}}");
+            let call = self.client.notify(instant(self.now), "notifications/k", &params);
+            self.judge.on_made(self.now, call, Some(number));
+            return self.drain();
+        }
+        let timeouts = plan.clocks.map(Clocks::options).unwrap_or_default();
+        let name = plan.tool.name();
+        let (method, tool, params) = match name {
+            Some(name) => {
+                let params = format!("{{\"name\":\"{name}\",\"arguments\":{{\"k\":{number}}}}}");
+                ("tools/call", Some(name.to_string()), params)
+            }
+            None => ("resources/read", None, format!("{{\"uri\":\"sim:{number}\",\"k\":{number}}}")),
+        };
+        let idempotent = plan.tool == Tool::Vouched;
+        let spec = CallSpec {
+            method: method.to_string(),
+            params,
+            tool,
+            progress: true,
+            idempotent,
+            on_gap: Some(plan.on_gap),
+            reports_handling: plan.handler != Handler::None,
+            wants_tokens: plan.tokens,
+            timeouts,
+            ..CallSpec::default()
+        };
+        self.call(Some(number), spec);
+    }
+
+    pub(super) fn call(&mut self, number: Option<usize>, spec: CallSpec) {
+        let call = self.client.call(instant(self.now), spec).expect("valid clocks");
+        self.judge.on_made(self.now, call, number);
+        self.drain();
+    }
+
+    /// The user's handler begins.
+    pub(super) fn handle(&mut self, call: CallId, key: u32) {
+        let nth = self.judge.next_key(call);
+        let Some(plan) = self.judge.plan_of(call) else { return };
+        let (ms, ok) = match plan.handler {
+            Handler::None | Handler::Never => return,
+            Handler::Done(ms) => (ms, true),
+            Handler::FailsAtTimes(ms) => (ms, nth % 3 != 0),
+            Handler::Fails => (1, false),
+        };
+        let at = self.now + u64::from(ms) * 1_000;
+        self.agenda.plan(at, Happening::Handled(self.generation, call, key, ok));
+    }
+
+    pub(super) fn question(&mut self, call: Option<CallId>, text: String) {
+        let answers = call.and_then(|call| self.judge.plan_of(call)).and_then(|plan| plan.answers);
+        let question: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        // The server may give it up in the same breath.
+        let Some(ms) = answers else { return };
+        let result = r#""result":{"action":"accept","content":{}}"#;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, question["id"]);
+        self.agenda.plan(self.now + u64::from(ms) * 1_000, Happening::Answer(self.generation, body));
+    }
+
+    /// The provider is asked for other credentials.
+    pub(super) fn provide(&mut self, call: CallId, challenge: Challenge) {
+        self.judge.on_authorize(self.now, call, challenge);
+        self.shares.happened(Happened::Asked);
+        let Some(given) = &self.schedule.client.provider else { return };
+        let nth = self.provided % given.len();
+        self.provided += 1;
+        let (ms, given) = match given[nth] {
+            Given::Never => return,
+            given @ (Given::Fresh(ms) | Given::Stale(ms) | Given::Nothing(ms)) => (ms, given),
+        };
+        self.plan_in(ms, Happening::Provided(self.generation, given));
+    }
+
+    pub(super) fn provided(&mut self, given: Given) {
+        match given {
+            Given::Fresh(_) => self.credentials = self.server.wants,
+            Given::Stale(_) => self.shares.happened(Happened::Stale),
+            Given::Nothing(_) | Given::Never => {}
+        }
+        self.judge.on_provided();
+        self.client.authorized(instant(self.now), !matches!(given, Given::Nothing(_)));
+        self.drain();
+    }
+
+    /// The host is to end a wait.
+    pub(super) fn schedule(&mut self, call: CallId, wait: std::time::Duration, nth: u32) {
+        self.shares.happened(Happened::Scheduled);
+        // It takes the place of the one before.
+        self.waits += 1;
+        self.scheduled.insert(call, self.waits);
+        let wait = u64::try_from(wait.as_micros()).unwrap_or(u64::MAX);
+        let wait = match self.schedule.client.scheduler {
+            Some(Scheduler::Hurries) => wait / 10,
+            Some(Scheduler::Forgets) if nth % 3 == 0 => return,
+            _ => wait,
+        };
+        self.agenda.plan(self.now + wait, Happening::Reconnect(self.generation, call, self.waits));
+    }
+
+    fn plan_in(&mut self, ms: u32, happening: Happening) {
+        self.agenda.plan(self.now + u64::from(ms) * 1_000, happening);
+    }
+}
