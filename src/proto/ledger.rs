@@ -1,7 +1,8 @@
 //! The ledger: one entry per call that has not ended, one outcome per entry.
 
 use super::jsonrpc::{field, quote, with_field, Id};
-pub(crate) use super::machines::call::{Call, Kind, Refusal};
+pub(crate) use super::machines::call::{Call, Kind};
+pub(crate) use super::machines::delivery::Refusal;
 use super::sorted::SortedMap;
 use super::CallId;
 

@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use super::credentials::Standing;
+use super::delivery::Delivery;
 use super::dialect::Dialect;
 use crate::proto::config::OnGap;
 use crate::proto::cursor::Held;
 use crate::proto::deadline::Budget;
-use crate::proto::error::{Outcome, Reason};
-use crate::proto::event::{Diagnostics, Level, ReissueCause};
-use crate::proto::facts::Identity;
+use crate::proto::error::Outcome;
+use crate::proto::event::{Diagnostics, Level};
 use crate::proto::jsonrpc::Id;
 use crate::proto::stream::{Earlier, Stream};
 use crate::proto::time::Instant;
@@ -98,63 +97,6 @@ pub(crate) struct Request {
     /// The call whose question this message answers: while that lives, the answer is sent until HTTP answers it.
     pub(crate) answers: Option<CallId>,
     pub(crate) timeouts: Timeouts,
-}
-
-/// What became of its requests.
-pub(crate) struct Delivery {
-    /// The ids it went by on the wire, the current one last: the caller's first. Earlier ones stay known: the first
-    /// answer wins.
-    pub(crate) wire_ids: Vec<Id>,
-    /// What is known of its latest POST.
-    latest: Outcome,
-    /// An earlier POST of it may have been executed.
-    may_have_run: bool,
-    reissues: usize,
-    /// Re-issues that got no HTTP answer.
-    unanswered: usize,
-    /// An earlier POST of it reached the server, whatever became of it there.
-    arrived: bool,
-    /// Since when its POSTs are refused by the network, and none arrived.
-    refused_since: Option<Instant>,
-    /// Why the next POST is a re-issue.
-    pub(crate) reissue_why: Option<ReissueCause>,
-    /// The first cause that made its stream unrecoverable.
-    pub(crate) cause: Option<Reason>,
-    /// A replacement of the session carried it over: once is enough.
-    pub(crate) carried_over: bool,
-    /// It was sent again beside a silent body: once is enough.
-    pub(crate) sent_beside: bool,
-    /// Its session died while its POST had no headers yet: they tell whether it was executed.
-    pub(crate) stranded: bool,
-    /// The session it belongs to, where that is not the one in use: `initialize` has its own, adopted only with its
-    /// result.
-    pub(crate) identity: Option<Identity>,
-    /// What it has seen of credentials.
-    pub(crate) credentials: Standing,
-    /// Its request was rejected once for what may be CORS.
-    pub(crate) cors_suspected: bool,
-    /// Why the caller cancelled it, in his words.
-    pub(crate) cancel_reason: Option<String>,
-    /// What was warned of, and how often it came again.
-    pub(crate) warned: Vec<(&'static str, u64)>,
-    pub(crate) attempt: Attempt,
-}
-
-/// Its request under way.
-#[derive(Default)]
-pub(crate) struct Attempt {
-    /// Header names of it.
-    pub(crate) headers: Vec<&'static str>,
-    /// How many redirects led to it.
-    pub(crate) redirects: u32,
-    /// How it was refused.
-    pub(crate) refusal: Option<Refusal>,
-}
-
-/// A refusal, for a caller who wants to read it himself.
-pub(crate) struct Refusal {
-    pub(crate) status: u16,
-    pub(crate) body: String,
 }
 
 /// The body that it reads, and those that it read.
@@ -247,109 +189,6 @@ impl Request {
     }
 }
 
-impl Delivery {
-    fn new(request: &Request) -> Self {
-        Self {
-            wire_ids: Vec::new(),
-            latest: Outcome::NotSent,
-            may_have_run: false,
-            reissues: 0,
-            unanswered: 0,
-            arrived: false,
-            refused_since: None,
-            reissue_why: None,
-            cause: None,
-            carried_over: false,
-            sent_beside: false,
-            stranded: false,
-            identity: request.kind.begins_session().then(Identity::default),
-            credentials: Standing::default(),
-            cors_suspected: false,
-            cancel_reason: None,
-            warned: Vec::new(),
-            attempt: Attempt::default(),
-        }
-    }
-
-    pub(crate) fn wire_id(&self) -> &Id {
-        self.wire_ids.last().unwrap_or(&Id::Null)
-    }
-
-    /// What is known of its execution.
-    pub(crate) fn outcome(&self) -> Outcome {
-        if self.may_have_run {
-            return Outcome::Unknown;
-        }
-        self.latest
-    }
-
-    /// How often it was re-issued.
-    pub(crate) fn reissues(&self) -> usize {
-        self.reissues
-    }
-
-    /// How often it was re-issued and that got an HTTP answer: what may run twice may be tried as often as it takes.
-    pub(crate) fn answered_reissues(&self) -> usize {
-        self.reissues.saturating_sub(self.unanswered)
-    }
-
-    /// Its latest POST got no HTTP answer. `left`: something of it may have left.
-    pub(crate) fn unanswered(&mut self, now: Instant, left: bool) {
-        self.unanswered += usize::from(self.reissues > 0);
-        if !left {
-            self.latest = Outcome::NotSent;
-            self.refused_since.get_or_insert(now);
-        }
-    }
-
-    /// How much longer it waits for a server that none of its POSTs has reached, of `patience` in all; `None` where one
-    /// has.
-    pub(crate) fn waits_for_server(&self, now: Instant, patience: Duration) -> Option<Duration> {
-        let since = self.refused_since.filter(|_| !self.arrived && self.latest == Outcome::NotSent)?;
-        Some((since + patience).since(now))
-    }
-
-    /// The machine slept for so long.
-    pub(crate) fn forgive(&mut self, slept: Duration) {
-        self.refused_since = self.refused_since.map(|since| since + slept);
-    }
-
-    /// Its POST goes out: from now on it may be executed.
-    pub(crate) fn sent(&mut self) {
-        self.latest = Outcome::Unknown;
-    }
-
-    /// Its latest POST was refused unread.
-    pub(crate) fn rejected(&mut self) {
-        self.latest = Outcome::Rejected;
-    }
-
-    /// Nothing of its latest POST left.
-    pub(crate) fn never_left(&mut self) {
-        self.latest = Outcome::NotSent;
-    }
-
-    /// Whether its latest POST was refused unread.
-    pub(crate) fn is_rejected(&self) -> bool {
-        self.latest == Outcome::Rejected
-    }
-
-    /// Its latest request is given up, and the next POST is a re-issue.
-    pub(crate) fn reissue(&mut self, why: ReissueCause, cause: Reason) {
-        self.may_have_run |= self.latest == Outcome::Unknown;
-        self.arrived |= self.latest != Outcome::NotSent;
-        self.reissues += 1;
-        self.reissue_why = Some(why);
-        self.cause.get_or_insert(cause);
-    }
-
-    /// The same message goes out once more, as it is. How often it did.
-    pub(crate) fn repeat(&mut self) -> usize {
-        self.reissues += 1;
-        self.reissues
-    }
-}
-
 impl Clocks {
     pub(crate) fn new(now: Instant, timeouts: &Timeouts) -> Self {
         Self {
@@ -372,6 +211,7 @@ impl Clocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::error::Reason;
     use crate::proto::event::DropCause;
     use crate::proto::timeouts::TimeoutOptions;
     use crate::proto::ExchangeId;
@@ -379,74 +219,6 @@ mod tests {
     fn call(kind: Kind, method: &str) -> Call {
         let timeouts = TimeoutOptions::default().derive(false).expect("the defaults agree");
         Call::new(Instant::from_millis(1_000.0), Request::new(kind, method, String::new(), timeouts))
-    }
-
-    #[derive(Copy, Clone, Debug)]
-    enum Step {
-        Sent,
-        Rejected,
-        NeverLeft,
-        Reissue,
-    }
-
-    #[test]
-    fn what_is_known_of_its_execution() {
-        use Step::{NeverLeft, Reissue, Rejected, Sent};
-        let rows: [(&[Step], Outcome); 8] = [
-            (&[], Outcome::NotSent),
-            (&[Sent], Outcome::Unknown),
-            (&[Sent, Rejected], Outcome::Rejected),
-            (&[Sent, NeverLeft], Outcome::NotSent),
-            (&[Sent, Rejected, Reissue, Sent, Rejected], Outcome::Rejected),
-            (&[Sent, Reissue, Sent, Rejected], Outcome::Unknown),
-            (&[Sent, Reissue, NeverLeft], Outcome::Unknown),
-            (&[Sent, NeverLeft, Reissue], Outcome::NotSent),
-        ];
-        for (steps, outcome) in rows {
-            let mut call = call(Kind::Request, "tools/call");
-            for step in steps {
-                match step {
-                    Sent => call.delivery.sent(),
-                    Rejected => call.delivery.rejected(),
-                    NeverLeft => call.delivery.never_left(),
-                    Reissue => call.delivery.reissue(DropCause::Network.into(), Reason::NetworkError),
-                }
-            }
-            assert_eq!(call.outcome(), outcome, "{steps:?}");
-        }
-    }
-
-    #[test]
-    fn a_re_issue_without_an_http_answer_is_not_counted_and_the_first_request_is_none() {
-        let at = |seconds: u64| Instant::from_micros(seconds * 1_000_000);
-        let mut delivery = call(Kind::Request, "tools/call").delivery;
-        let mut step = |seconds, left: Option<bool>| {
-            delivery.sent();
-            left.into_iter().for_each(|left| delivery.unanswered(at(seconds), left));
-            let counted = delivery.answered_reissues();
-            let waits =
-                delivery.waits_for_server(at(seconds), Duration::from_secs(15)).map(|left| left.as_secs());
-            delivery.reissue(DropCause::Network.into(), Reason::NetworkError);
-            (counted, waits)
-        };
-        assert_eq!(step(10, Some(false)), (0, Some(15)));
-        assert_eq!(step(14, Some(false)), (0, Some(11)), "since the first that was refused");
-        assert_eq!(step(30, Some(false)), (0, Some(0)));
-        assert_eq!(step(31, Some(true)), (0, None), "it may have arrived");
-        assert_eq!(step(32, Some(false)), (0, None));
-        assert_eq!(step(33, None), (1, None), "it was answered");
-        assert_eq!(step(34, None), (2, None));
-        assert_eq!(step(35, Some(false)), (2, None));
-    }
-
-    #[test]
-    fn the_first_cause_stays_and_the_last_reason_to_send_again() {
-        let mut call = call(Kind::Request, "tools/call");
-        call.delivery.reissue(DropCause::Network.into(), Reason::NetworkError);
-        call.delivery.reissue(DropCause::Session.into(), Reason::SessionLost);
-        assert_eq!(call.delivery.cause, Some(Reason::NetworkError));
-        assert_eq!(call.delivery.reissue_why, Some(DropCause::Session.into()));
-        assert_eq!((call.delivery.reissues(), call.delivery.repeat()), (2, 3));
     }
 
     #[test]
