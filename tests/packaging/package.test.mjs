@@ -21,17 +21,19 @@ describe("the packed package", () => {
       typeof entry === "string" ? [entry] : Object.values(entry),
     );
     const papers = ["package.json", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "NOTICE"];
-    // A module and its declarations go together, also where only the one is imported.
     const plain = plainPaths(manifest).map(([name]) => name);
     assert.deepEqual(
       plain.filter((name) => name.endsWith(".js")),
       ["url.js", "slim.js", "v1.js", "v2.js"],
     );
-    const named = await reachable(package_.folder, [...entries, ...plain, ...papers], (name) => {
-      const [, module] = /^(.*?)(?:\.d\.ts|\.js)$/.exec(name) ?? [];
-      return module ? [`${module}.js`, `${module}.d.ts`] : [];
-    });
+    // The declarations of a module that is public go with it, where it is only types, too.
+    const named = await reachable(package_.folder, [...entries, ...plain, ...papers], (name) =>
+      name.endsWith(".d.ts") ? [name.replace(/d\.ts$/, "js")] : [],
+    );
     assert.deepEqual(package_.files, [...named].sort());
+    const rooms = package_.files.filter((name) => name.endsWith(".d.ts")).map((name) => name.split("/")[0]);
+    const plainTypes = plain.filter((name) => name.endsWith(".d.ts"));
+    assert.deepEqual([...new Set(rooms)].sort(), ["api", "entry", "sdk", ...plainTypes].sort());
   });
 
   test("has the README's table of where it was run made from the cases of these tests", async () => {
@@ -54,7 +56,7 @@ describe("the packed package", () => {
 });
 
 /** The files that these import, themselves included, and what goes along with each. */
-async function reachable(folder, entries, along = () => []) {
+async function reachable(folder, entries, along) {
   const found = new Set();
   const waiting = entries.map((entry) => entry.replace(/^\.\//, ""));
   for (const name of waiting) {

@@ -9,7 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const PAPERS = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
 const FROM_CORE = ["core/core.js", "entry/landfall.wasm", "entry/wasm-inline.js"];
 // What stands in src/ts as a declaration only, since core.mjs makes the module; tsc does not pass it on.
-const DECLARATIONS = ["core/core.d.ts", "entry/landfall.d.wasm.ts", "entry/wasm-inline.d.ts"];
+const DECLARATION = "entry/landfall.d.wasm.ts";
 
 // workerd compiles nothing at run time: there an entry is the same, but that its module is imported.
 const TWINS = [
@@ -53,6 +53,25 @@ export function plainPaths({ exports }) {
   });
 }
 
+/**
+ * The modules that the manifest's targets import, themselves included, and the declarations that a user of theirs can come
+ * across, with the module of each. Declarations of all else are nobody's business.
+ */
+export function reachable(exports, read) {
+  const found = new Set();
+  for (const target of targets(exports)) visit(target.replace(/^\.\//, ""));
+  return found;
+
+  function visit(name) {
+    if (found.has(name) || !/\.(?:js|d\.ts)$/.test(name)) return;
+    found.add(name);
+    const end = name.endsWith(".js") ? "js" : "d.ts";
+    if (end === "d.ts") visit(name.replace(/d\.ts$/, "js"));
+    for (const [, from] of read(name).matchAll(/(?:\bfrom|^\s*import|\bimport\()\s*"(\.[^"]+)\.js"/gm))
+      visit(join(dirname(name), `${from}.${end}`));
+  }
+}
+
 /** Throws unless the wrapper tells servers the same version. */
 export function checkVersion(source, version) {
   const [, told] = /\bVERSION = "([^"]*)"/.exec(source) ?? [];
@@ -76,16 +95,17 @@ function stage(out) {
   const project = join(root, "tsconfig.json");
   execFileSync(process.execPath, [tsc, "-p", project, "--outDir", out], { stdio: "inherit" });
   for (const [entry, twin] of TWINS) {
-    for (const kind of ["js", "d.ts"]) {
-      const text = readFileSync(join(out, `entry/${entry}.${kind}`), "utf8");
-      writeFileSync(join(out, `entry/${twin}.${kind}`), text.replace('"./inline.js"', '"./imported.js"'));
-    }
+    const text = readFileSync(join(out, `entry/${entry}.js`), "utf8");
+    writeFileSync(join(out, `entry/${twin}.js`), text.replace('"./inline.js"', '"./imported.js"'));
   }
-  for (const name of DECLARATIONS) copyFileSync(join(root, "src/ts", name), join(out, name));
+  copyFileSync(join(root, "src/ts", DECLARATION), join(out, DECLARATION));
   for (const name of PAPERS) copyFileSync(join(root, name), join(out, name));
   writeFileSync(join(out, "NOTICE"), notice(root));
 
   const pkg = JSON.parse(readFileSync(join(root, "pkg.json"), "utf8"));
+  const kept = reachable(pkg.exports, (name) => readFileSync(join(out, name), "utf8"));
+  const isModule = /\.(?:js|d\.ts)$/;
+  for (const name of filesOf(out)) if (isModule.test(name) && !kept.has(name)) rmSync(join(out, name));
   for (const [name, text] of plainPaths(pkg)) writeFileSync(join(out, name), text);
   const version = cargoVersion(readFileSync(join(root, "Cargo.toml"), "utf8"));
   checkVersion(readFileSync(join(root, "src/ts/options/settings.ts"), "utf8"), version);

@@ -391,5 +391,8 @@ export interface SdkRequestOptions {
   onprogress: (progress: unknown) => void;
 }
 
+/** A compiled `WebAssembly.Module`: TypeScript knows that name with the types of the DOM alone, and as any object. */
+export type WasmModule = object;
+
 /** What a module can be made of. */
-export type ModuleSource = WebAssembly.Module | BufferSource | URL | Response;
+export type ModuleSource = WasmModule | ArrayBuffer | ArrayBufferView | URL | Response;

@@ -87,8 +87,8 @@ export interface Session {
    * aborted. Afterwards there is no request, timer or callback. May be called again; never rejects.
    */
   close(): Promise<void>;
-  /** `close()`, where the runtime has `Symbol.asyncDispose`. */
-  [Symbol.asyncDispose]?(): Promise<void>;
+  /** `close()`, for `await using`. It is there where the runtime has `Symbol.asyncDispose`. */
+  [Symbol.asyncDispose](): Promise<void>;
   /** The era in which it speaks with the server. */
   readonly era: Era;
   /** The version of the protocol, as it was negotiated. */

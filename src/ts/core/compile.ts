@@ -6,7 +6,7 @@ export async function compile(source: ModuleSource): Promise<WebAssembly.Module>
   if (source instanceof URL) return compile(await globalThis.fetch(source));
   if (isResponse(source)) return compileResponse(source);
   if (isModule(source)) return source;
-  return WebAssembly.compile(source);
+  return WebAssembly.compile(source as BufferSource);
 }
 
 async function compileResponse(response: Response): Promise<WebAssembly.Module> {

@@ -11,7 +11,7 @@ import { noSdk } from "../sdk/binding.js";
 import { ClientTransport } from "../sdk/transport.js";
 import { connector } from "../session/stand-alone.js";
 
-export type { ModuleSource } from "../api/options.js";
+export type { ModuleSource, WasmModule } from "../api/options.js";
 export * from "./exports.js";
 
 let given: Promise<WebAssembly.Module> | undefined;

@@ -29,7 +29,7 @@ export class StandAloneSession implements Session {
   declare serverInfo?: Implementation;
   declare instructions?: string;
   capabilities: ServerCapabilities = {};
-  declare [Symbol.asyncDispose]?: () => Promise<void>;
+  declare [Symbol.asyncDispose]: () => Promise<void>;
   readonly #settings: Settings;
   readonly #owner: Owner;
   readonly #connections: Connections;
