@@ -1,13 +1,13 @@
 // Breaks of the machines of the core, each with the test that notices it (www/build/mutants.mjs).
 export default [
   {
-    file: "src/proto/machines/call.rs",
+    file: "src/proto/machines/delivery.rs",
     from: "self.may_have_run |= self.latest == Outcome::Unknown;",
     to: "self.may_have_run = self.latest == Outcome::Unknown;",
     test: "--test proto",
   },
   {
-    file: "src/proto/machines/call.rs",
+    file: "src/proto/machines/delivery.rs",
     from: "self.cause.get_or_insert(cause);",
     to: "self.cause = Some(cause);",
     test: "--test proto",

@@ -162,8 +162,8 @@ async fn an_http_error_and_a_json_answer_are_told_apart() {
 #[wasm_bindgen_test]
 async fn a_server_that_is_not_there_fails_connect() {
     let rig = Rig::to("http://127.0.0.1:1/mcp", "{}");
-    rig.connect();
-    assert_eq!(failure(&rig.settled(0).await).0, "network_error");
+    let handshake = rig.connect();
+    assert_eq!(failure(&rig.settled(handshake).await).0, "network_error");
 }
 
 #[wasm_bindgen_test]

@@ -231,8 +231,9 @@ impl Rig {
         take(&self.log, &self.host, told(self.handle, address));
     }
 
-    pub(crate) fn connect(&self) {
-        self.take(web::connect(self.handle, now()));
+    /// Begins the handshake, which is a call.
+    pub(crate) fn connect(&self) -> u32 {
+        self.made(web::connect(self.handle, now()))
     }
 
     /// Calls a tool with arguments as JSON text.
@@ -248,7 +249,12 @@ impl Rig {
             let _ = Reflect::set(&spec, &name.into(), &value.into());
         }
         Object::assign(&spec, &parse(more).unchecked_into());
-        let mut told = told(self.handle, web::call(self.handle, now(), &spec));
+        self.made(web::call(self.handle, now(), &spec))
+    }
+
+    /// The number of the call that was made.
+    fn made(&self, address: u32) -> u32 {
+        let mut told = told(self.handle, address);
         let made = told.remove(0);
         assert_eq!(made.text("out"), "made", "a valid spec");
         take(&self.log, &self.host, told);

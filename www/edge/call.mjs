@@ -31,7 +31,7 @@ export class Call extends DurableObject {
       return Response.json({ error: "there is no such call" }, { status: 404 });
     await this.#carry();
     if (request.method === "DELETE") {
-      this.ctx.waitUntil(this.#made.promise.then((call) => call?.cancel()));
+      this.ctx.waitUntil(this.#made.promise.then((made) => made?.call.cancel()));
       return new Response(null, { status: 202 });
     }
     return this.#follow(Number(request.headers.get("last-event-id")) || 0);
@@ -61,7 +61,7 @@ export class Call extends DurableObject {
         ...(resumptionToken === undefined ? {} : { resumptionToken }),
         onresumptiontoken: (cursor) => this.#journal.set("cursor", cursor),
       });
-      this.#made.resolve(call);
+      this.#made.resolve({ call }); // As it is: a call by itself is a promise of its result.
       for await (const event of call) this.#tell(event);
     } catch (error) {
       this.#fail(name, error);
