@@ -43,6 +43,8 @@ const wrong = {
   "below a list of items": schema({ a: { type: "array", prefixItems: [text("A")] } }),
   "below anyOf": schema({}, { anyOf: [schema({ a: text("A") })] }),
   "below $defs": schema({}, { $defs: { a: text("A") } }),
+  "below definitions": schema({}, { definitions: { a: text("A") } }),
+  "below dependentSchemas": schema({}, { dependentSchemas: { b: schema({ a: text("A") }) } }),
   "below patternProperties": schema({}, { patternProperties: { "^x": text("A") } }),
   "below additionalProperties": schema({}, { additionalProperties: text("A") }),
 };
