@@ -1,5 +1,5 @@
 // Plays the faults to one client with the transport under test: its column of the table.
-import { runAll } from "../matrix/run.mjs";
+import { runAll, runSteadily } from "../matrix/run.mjs";
 import { faultsOf } from "./faults.mjs";
 import { modernSteps, openBehind } from "./modern.mjs";
 import { createTransport, explain } from "./transports.mjs";
@@ -8,6 +8,15 @@ import { createTransport, explain } from "./transports.mjs";
 export async function runFaults(client, pattern = "") {
   const faults = faultsOf(client.era).filter(({ name }) => name.includes(pattern));
   const [rows] = await runAll([driver(client)], faults);
+  return faults.map((fault, i) => ({ fault, row: rows[i] }));
+}
+
+/** The same, of all faults; those that `isExpected(played)` does not take are played again where the machine was starved. */
+export async function runFaultsSteadily(client, isExpected) {
+  const faults = faultsOf(client.era);
+  const play = async (open) => (await runAll([driver(client)], open))[0];
+  const accept = (row, fault) => isExpected({ fault, row });
+  const rows = await runSteadily(client.name, play, faults, accept);
   return faults.map((fault, i) => ({ fault, row: rows[i] }));
 }
 

@@ -1,5 +1,6 @@
 // Runs a client through all faults at once, each against a server of its own, and notes what became of each call.
 import { setTimeout as sleep } from "node:timers/promises";
+import { steady } from "../support/steady.mjs";
 import { FAULTS } from "./faults.mjs";
 import { serve } from "./server.mjs";
 
@@ -21,6 +22,26 @@ export async function runAll(clients, faults = FAULTS) {
     const opened = (await Promise.allSettled(stages.flat())).filter(({ status }) => status === "fulfilled");
     await Promise.all(opened.map(({ value }) => closeStage(value)));
   }
+}
+
+/**
+ * The rows of one client, as `run(faults)` gives them. The clocks are real: those that `isExpected(row, fault)` does not
+ * take are played again where the machine was starved, without the others.
+ */
+export async function runSteadily(name, run, faults, isExpected) {
+  const rows = new Map();
+  const isOpen = (fault) => !rows.has(fault) || !isExpected(rows.get(fault), fault);
+  const playOpen = async () => {
+    const open = faults.filter(isOpen);
+    for (const [i, row] of (await run(open)).entries()) rows.set(open[i], row);
+    const odd = faults.filter(isOpen).map((fault) => fault.name);
+    if (odd.length > 0) throw new Error(odd.join(", "));
+  };
+  // What is odd to the end is told row by row.
+  await steady(name, playOpen).catch((thrown) => {
+    if (rows.size < faults.length) throw thrown;
+  });
+  return faults.map((fault) => rows.get(fault));
 }
 
 async function openStage(client, fault) {
