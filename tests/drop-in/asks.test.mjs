@@ -63,12 +63,6 @@ it("an answer that got lost is posted again while the call lives", ours, async (
   assert.equal(server.executions("again"), 1);
 });
 
-it("the clocks of a call rest while its server waits for us", ours, async (client, stage) => {
-  const timeouts = { idleMs: 5_000, callMs: 1_500, recoveryMs: 1_600 };
-  const { session, asks } = await begin(client, stage, { ms: 2_500, timeouts });
-  await session.call("scripted", { key: "patient", steps: asks.slice(0, 1) });
-});
-
 it("asked in the time of a cut, it answers in the same session", ours, async (client, stage) => {
   const { session, asks } = await begin(client, stage, { ms: 300 });
   const steps = [{ prime: true }, { message: "working" }, { wait: 100 }, { cut: "rst" }, ...asks];

@@ -64,8 +64,11 @@ function watch(promise) {
   return seen;
 }
 
-/** A session of `client` with a server that does what `calls` says of tools/call, and `pings` of ping. */
-async function open(client, calls, pings) {
+/**
+ * A session of `client` with a server that does what `calls` says of tools/call, and `pings` of ping. `options` are the
+ * transport's, `more` the client's.
+ */
+async function open(client, calls, { pings, options = {}, more = {} } = {}) {
   const stub = stubServer(({ method, body }) => {
     if (method === "GET") return new Response(null, { status: 405 });
     if (body?.method === "tools/call") return calls(body);
@@ -74,7 +77,8 @@ async function open(client, calls, pings) {
     const tools = [{ name: "slow", inputSchema: { type: "object" } }];
     return { jsonrpc: "2.0", id: body.id, result: { tools } };
   });
-  const opening = watch(client.open(createTransport(client, URL_OF_STUB, { fetch: stub.fetch })));
+  const transport = createTransport(client, URL_OF_STUB, { fetch: stub.fetch, ...options });
+  const opening = watch(client.open(transport, more));
   const until = process.hrtime.bigint() + PATIENCE_NS;
   while (!("value" in opening) && !opening.error && process.hrtime.bigint() < until) await settle();
   if (!opening.value) throw opening.error ?? new Error("no session");
@@ -127,7 +131,7 @@ for (const client of [sdkV1, sdkV2Legacy]) {
             call = body;
             return begin();
           },
-          pings,
+          { pings },
         );
         const seen = watch(session.call("slow", {}, { timeout: HOUR }));
         await pass(30 * MINUTE, during);
@@ -160,15 +164,118 @@ for (const client of [sdkV1, sdkV2Legacy]) {
 
     test("clocks that were set apply", ours, async () => {
       const { begin } = SILENCES["no headers before the answer"]();
-      const stub = stubServer(({ body }) => (body?.method === "tools/call" ? begin() : undefined));
-      const options = { fetch: stub.fetch, timeouts: { callMs: 20 * SECOND, recoveryMs: 30 * SECOND } };
-      const opening = watch(client.open(createTransport(client, URL_OF_STUB, options)));
-      for (let i = 0; i < 200 && !opening.value; i += 1) await settle();
-      const seen = watch(opening.value.call("slow", {}, { timeout: HOUR }));
+      const options = { timeouts: { callMs: 20 * SECOND, recoveryMs: 30 * SECOND } };
+      const { session } = await open(client, begin, { options });
+      const seen = watch(session.call("slow", {}, { timeout: HOUR }));
       await pass(25 * SECOND);
       assert.ok(seen.error instanceof landfall.ToolCallFailedError, String(seen.error));
       assert.match(seen.error.reason, /^(first_byte|call)_timeout$/);
     });
+  });
+}
+
+/** A tool whose progress the test tells, under the token that its request came with. */
+function telling() {
+  const stream = eventStream();
+  let call;
+  let progress = 0;
+  const begin = (body) => {
+    call = body;
+    return stream.response;
+  };
+  const tell = () => {
+    if (stream.isCancelled) return;
+    progress += 1;
+    const { progressToken } = call.params._meta;
+    stream.event({ method: "notifications/progress", params: { progressToken, progress } });
+  };
+  /** Tells of progress every four seconds. */
+  const work = async (ms) => {
+    for (const end = elapsed + ms; elapsed < end; ) {
+      await pass(4 * SECOND);
+      tell();
+    }
+    await settle();
+  };
+  return { begin, work, ask: (message) => stream.event(message), answer: () => stream.event(answerTo(call)) };
+}
+
+for (const client of [sdkV1, sdkV2Legacy]) {
+  describe(`progress, and ${client.name}`, () => {
+    const clocks = { idleMs: 50 * SECOND, callMs: 12 * SECOND, recoveryMs: 13 * SECOND };
+
+    test("sdkRequestOptions let landfall's clocks come first, and progress extend them", ours, async () => {
+      const timeouts = { ...clocks, deadlineMs: 40 * SECOND };
+      const options = landfall.sdkRequestOptions(timeouts);
+      assert.ok(options.timeout > timeouts.deadlineMs && options.maxTotalTimeout >= options.timeout);
+      assert.equal(options.resetTimeoutOnProgress, true);
+      const tools = [telling(), telling(), telling()];
+      let begun = 0;
+      const { session } = await open(client, (body) => tools[begun++].begin(body), { options: { timeouts } });
+      const silent = watch(session.call("slow", {}, options));
+      await pass(11 * SECOND);
+      assert.deepEqual(silent, {});
+      await pass(2 * SECOND);
+      assert.equal(silent.error?.name, "ToolCallFailedError");
+      assert.equal(silent.error.reason, "call_timeout");
+      const busy = watch(session.call("slow", {}, options));
+      await settle();
+      await tools[1].work(30 * SECOND);
+      assert.deepEqual(busy, {});
+      tools[1].answer();
+      await settle();
+      assert.equal(busy.value?.content[0].text, "at last", String(busy.error));
+      const endless = watch(session.call("slow", {}, options));
+      await settle();
+      await tools[2].work(36 * SECOND);
+      assert.deepEqual(endless, {});
+      await tools[2].work(8 * SECOND);
+      assert.equal(endless.error?.reason, "deadline_exceeded");
+    });
+
+    test("what only landfall asked for is not shown to the client", ours, async () => {
+      const errors = [];
+      const more = { onerror: (error) => errors.push(error) };
+      const tool = telling();
+      const options = { timeouts: { ...clocks, recoveryMs: 20 * SECOND } };
+      const { session } = await open(client, tool.begin, { options, more });
+      const seen = watch(session.call("slow", {}, { timeout: HOUR }));
+      await settle();
+      await tool.work(16 * SECOND);
+      tool.answer();
+      await settle();
+      assert.equal(seen.value?.content[0].text, "at last", String(seen.error));
+      assert.deepEqual(errors, []);
+    });
+  });
+}
+
+for (const client of [sdkV1, sdkV2Legacy, aiSdk1, aiSdk2]) {
+  test(`the clocks of a call rest while its server waits for us: ${client.name}`, ours, async () => {
+    let answer;
+    const more = {
+      capabilities: { elicitation: {} },
+      answers: { "elicitation/create": () => new Promise((resolve) => (answer = resolve)) },
+    };
+    const timeouts = { idleMs: 50 * SECOND, callMs: 15 * SECOND, recoveryMs: 16 * SECOND };
+    const tool = telling();
+    const { session, stub } = await open(client, tool.begin, { options: { timeouts }, more });
+    const seen = watch(session.call("slow", {}, { timeout: HOUR }));
+    await settle();
+    const params = { message: "Who?", requestedSchema: { type: "object", properties: {} } };
+    tool.ask({ id: "q", method: "elicitation/create", params });
+    await pass(25 * SECOND);
+    assert.deepEqual(seen, {});
+    answer({ action: "accept", content: {} });
+    await settle();
+    const answers = stub.requests.filter(({ body }) => body?.id === "q");
+    assert.deepEqual(
+      answers.map(({ body }) => body.result),
+      [{ action: "accept", content: {} }],
+    );
+    tool.answer();
+    await settle();
+    assert.ok("value" in seen, String(seen.error));
   });
 }
 

@@ -6,7 +6,7 @@ import { PlainClient, readEvents } from "../server/plain-client.mjs";
 import { cases } from "./cases.mjs";
 import { aiSdk2Modern, clients, sdkV1, sdkV2Auto, sdkV2Legacy, sdkV2Modern } from "./clients/all.mjs";
 import { Stage } from "./stage.mjs";
-import { createTransport, landfall, ours } from "./transports.mjs";
+import { createTransport, ours } from "./transports.mjs";
 import { until } from "./until.mjs";
 
 const resumes = ({ log }) => log.filter(({ method, lastEventId }) => method === "GET" && lastEventId);
@@ -84,37 +84,6 @@ it("a cancel with a resumption token is a cancel, and no resume", ours, async (c
   await until(() => since().some(({ rpc }) => rpc === "notifications/cancelled"));
   await sleep(500);
   assert.equal(since().filter(({ lastEventId }) => lastEventId).length, 1);
-});
-
-it(
-  "sdkRequestOptions lets landfall's clocks come first, and progress extend them",
-  ours,
-  async (client, stage) => {
-    const server = await stage.serve("legacy");
-    const timeouts = { idleMs: 5_000, callMs: 1_200, recoveryMs: 1_300, deadlineMs: 4_000 };
-    const session = await stage.open(client, server, { timeouts });
-    const options = landfall.sdkRequestOptions(timeouts);
-    assert.ok(options.timeout > timeouts.deadlineMs && options.maxTotalTimeout >= options.timeout);
-    assert.equal(options.resetTimeoutOnProgress, true);
-    const silent = session.call("scripted", { key: "silent", steps: [{ noAnswer: true }] }, options);
-    await assert.rejects(silent, { name: "ToolCallFailedError", reason: "call_timeout" });
-    const steps = [1, 2, 3, 4].flatMap((progress) => [{ wait: 400 }, { progress }]);
-    await session.call("scripted", { key: "busy", steps }, options);
-    const endless = Array.from({ length: 30 }, (_, i) => [{ wait: 300 }, { progress: i }]).flat();
-    const calling = session.call("scripted", { key: "endless", steps: endless }, options);
-    await assert.rejects(calling, { reason: "deadline_exceeded" });
-  },
-);
-
-it("progress that only landfall asked for is not shown to the client", ours, async (client, stage) => {
-  const server = await stage.serve("legacy");
-  const timeouts = { idleMs: 5_000, callMs: 1_200, recoveryMs: 2_000 };
-  const errors = [];
-  const onerror = (error) => errors.push(error);
-  const session = await stage.open(client, server, { timeouts }, { onerror });
-  const steps = [1, 2, 3, 4].flatMap((progress) => [{ wait: 400 }, { progress }]);
-  await session.call("scripted", { key: "hidden", steps });
-  assert.deepEqual(errors, []);
 });
 
 it("`reconnectionOptions` without retries resume nothing", ours, async (client, stage) => {

@@ -2,7 +2,7 @@
 // states had passed all others (tests/mutants).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connectBy, fakeSession, noFetch, startedTransport, turn } from "./support/fake-core.mjs";
+import { connectBy, eventsOf, fakeSession, noFetch, startedTransport, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
 const nothing = () => {};
@@ -97,6 +97,18 @@ test("a handler that is late and rejects then has failed once", async () => {
   refuse(new Error("later"));
   await turn();
   assert.deepEqual(core.handled, [[1, false]]);
+});
+
+test("progress has a total and a message where these are a number and a text, and else neither", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  const progress = (params) => core.message(1, "notifications/progress", params, "progress");
+  progress({ progress: 1, total: 2, message: "half" });
+  progress({ progress: 2, total: "2", message: 2 });
+  core.answer(1, { result: 1 });
+  const [first, second] = await eventsOf(call);
+  assert.deepEqual([first.total, first.message], [2, "half"]);
+  assert.deepEqual(Object.keys(second).sort(), ["at", "progress", "requestId", "type"]);
 });
 
 const question = { jsonrpc: "2.0", id: 5, method: "roots/list" };
