@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UnauthorizedError } from "@modelcontextprotocol/client";
 import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
+import { timed } from "../support/timed.mjs";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 import { stubServer } from "./support/stub-server.mjs";
 
@@ -157,25 +158,28 @@ test("what onUnauthorized throws is what its calls reject with; without it they 
   await assert.rejects(plain.send(initialize), (thrown) => thrown instanceof UnauthorizedError);
 });
 
-test("a provider that hangs holds only the calls that wait for it, and not for longer than handshakeMs", async (t) => {
-  const state = { wanted: "Bearer t" };
-  const server = guarded(state);
-  const authProvider = { token: () => "t", onUnauthorized: () => new Promise(() => {}) };
-  const transport = await started(t, {
-    fetch: server.fetch,
-    authProvider,
-    timeouts: { handshakeMs: 150 },
-  });
-  await transport.send(initialize);
-  state.wanted = "Bearer other";
-  const began = Date.now();
-  await assert.rejects(transport.send(work(1)));
-  assert.ok(Date.now() - began < 3_000);
-  state.wanted = "Bearer t";
-  await transport.send(work(2));
-});
+timed(
+  "a provider that hangs holds only the calls that wait for it, and not for longer than handshakeMs",
+  async (t) => {
+    const state = { wanted: "Bearer t" };
+    const server = guarded(state);
+    const authProvider = { token: () => "t", onUnauthorized: () => new Promise(() => {}) };
+    const transport = await started(t, {
+      fetch: server.fetch,
+      authProvider,
+      timeouts: { handshakeMs: 150 },
+    });
+    await transport.send(initialize);
+    state.wanted = "Bearer other";
+    const began = Date.now();
+    await assert.rejects(transport.send(work(1)));
+    assert.ok(Date.now() - began < 3_000);
+    state.wanted = "Bearer t";
+    await transport.send(work(2));
+  },
+);
 
-test("an answer that comes after the flight was given up has no word", async () => {
+timed("an answer that comes after the flight was given up has no word", async () => {
   const flights = [];
   const authProvider = {
     token: () => "t",

@@ -6,6 +6,7 @@ import { macrotask } from "../../target/npm/base/promise.js";
 import { BodyPump } from "../../target/npm/http/body.js";
 import { turn } from "./support/fake-core.mjs";
 import "./support/timers.mjs";
+import { timed } from "../support/timed.mjs";
 
 /** A body that the test feeds, and what a pump says of it. */
 function pumped(underlying = {}) {
@@ -277,7 +278,7 @@ test("an error whose message or name is no string fails the body with a text all
   }
 });
 
-test("a body that always has more at hand lets timers run, in order and to its end", async () => {
+timed("a body that always has more at hand lets timers run, in order and to its end", async () => {
   let sent = 0;
   const started = performance.now();
   const late = () => performance.now() - started > 2_000;
@@ -303,7 +304,7 @@ test("a body that always has more at hand lets timers run, in order and to its e
   assert.equal(read, before, "nothing is said after stop()");
 });
 
-test("empty chunks without end let timers run, too", async () => {
+timed("empty chunks without end let timers run, too", async () => {
   const started = performance.now();
   const late = () => performance.now() - started > 2_000;
   const { pump } = pumped({
@@ -315,7 +316,7 @@ test("empty chunks without end let timers run, too", async () => {
   assert.equal(late(), false);
 });
 
-test("a body that always has more at hand lets timers run where the clock stands still", async (t) => {
+timed("a body that always has more at hand lets timers run where the clock stands still", async (t) => {
   const started = Date.now();
   const late = () => Date.now() - started > 2_000;
   t.mock.method(performance, "now", () => 5);

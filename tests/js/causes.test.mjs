@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect } from "../../target/npm/entry/index.js";
+import { timed } from "../support/timed.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
 const address = "https://server.test/mcp";
@@ -16,14 +17,14 @@ async function failureOf(answer, options = {}) {
   return thrown;
 }
 
-test("a fetch that rejects is the cause, whatever it rejects with", async () => {
+timed("a fetch that rejects is the cause, whatever it rejects with", async () => {
   for (const cause of [new TypeError("fetch failed"), "text", { message: 5 }]) {
     const thrown = await failureOf(() => Promise.reject(cause));
     assert.deepEqual([thrown.name, thrown.cause], ["ToolCallFailedError", cause]);
   }
 });
 
-test("a handshake that can't reach the server has the cause, too", async () => {
+timed("a handshake that can't reach the server has the cause, too", async () => {
   const cause = new TypeError("fetch failed");
   const thrown = await connect(address, { fetch: () => Promise.reject(cause), timeouts }).catch(
     (caught) => caught,
@@ -31,7 +32,7 @@ test("a handshake that can't reach the server has the cause, too", async () => {
   assert.deepEqual([thrown.method, thrown.cause], ["initialize", cause]);
 });
 
-test("headers() that throws is named in the message, is the cause, and nothing was sent", async () => {
+timed("headers() that throws is named in the message, is the cause, and nothing was sent", async () => {
   const cause = new Error("no token");
   let isBroken = false;
   const headers = () => {
@@ -48,7 +49,7 @@ test("headers() that throws is named in the message, is the cause, and nothing w
   await session.close();
 });
 
-test("a body that errors is the cause, with any kind of message, and the instance lives on", async () => {
+timed("a body that errors is the cause, with any kind of message, and the instance lives on", async () => {
   for (const value of ["gone", undefined, 5, {}, Symbol("s")]) {
     const cause = Object.defineProperty(new Error("text"), "message", { value });
     const thrown = await failureOf(() => {
@@ -60,19 +61,22 @@ test("a body that errors is the cause, with any kind of message, and the instanc
   }
 });
 
-test("a call that failed for another reason has no cause of an earlier exchange, nor one that was cancelled", async () => {
-  const thrown = await failureOf(() => new Response(null, { status: 400 }));
-  assert.equal("cause" in thrown, false);
-  const server = stubServer(({ body }) =>
-    body?.method === "tools/call" ? new Promise(() => {}) : undefined,
-  );
-  const session = await connect(address, { era: "resumable", fetch: server.fetch, timeouts });
-  const call = session.callTool("work");
-  call.cancel();
-  const cancelled = await call.result.catch((caught) => caught);
-  assert.deepEqual([cancelled.reason, "cause" in cancelled], ["cancelled", false]);
-  await session.close();
-});
+timed(
+  "a call that failed for another reason has no cause of an earlier exchange, nor one that was cancelled",
+  async () => {
+    const thrown = await failureOf(() => new Response(null, { status: 400 }));
+    assert.equal("cause" in thrown, false);
+    const server = stubServer(({ body }) =>
+      body?.method === "tools/call" ? new Promise(() => {}) : undefined,
+    );
+    const session = await connect(address, { era: "resumable", fetch: server.fetch, timeouts });
+    const call = session.callTool("work");
+    call.cancel();
+    const cancelled = await call.result.catch((caught) => caught);
+    assert.deepEqual([cancelled.reason, "cause" in cancelled], ["cancelled", false]);
+    await session.close();
+  },
+);
 
 test("where Node's own fetch gave up, the message says after what, and what lifts that", async () => {
   const limit = (code) =>

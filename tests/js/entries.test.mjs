@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { createFaultServer } from "../server/server.mjs";
+import { timed } from "../support/timed.mjs";
 import { stubServer } from "./support/stub-server.mjs";
 
 const folder = new URL("../../target/npm/entry/", import.meta.url);
@@ -70,7 +71,7 @@ test("the slim entry says what it lacks, then takes a module in any form", async
   }
 });
 
-test("a process ends by itself when its session was closed, or its connect failed", async () => {
+timed("a process ends by itself when its session was closed, or its connect failed", async () => {
   const server = await createFaultServer();
   const script = `
     import { connect } from ${JSON.stringify(String(new URL("index.js", folder)))};

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { connect } from "../../target/npm/entry/index.js";
 import { createFaultServer } from "../server/server.mjs";
+import { timed } from "../support/timed.mjs";
 import { eventsOf } from "./support/fake-core.mjs";
 
 let server;
@@ -131,23 +132,26 @@ test("nobody at the address is a network_error, not sent", async () => {
   });
 });
 
-test("a server that wants credentials is unauthorized, and a call that stays silent ends by its clocks", async () => {
-  await assert.rejects(open({}, { initialize: { status: 401 } }), { reason: "unauthorized" });
-  const session = await open();
-  const call = session.callTool(
-    "scripted",
-    { key: "silent", steps: [{ prime: true }, { noAnswer: true }] },
-    { timeouts: { idleMs: 5_000, callMs: 200, recoveryMs: 250, deadlineMs: 300 } },
-  );
-  const started = performance.now();
-  await assert.rejects(call.result, {
-    name: "ToolCallFailedError",
-    reason: "call_timeout",
-    outcome: "unknown",
-  });
-  assert.ok(performance.now() - started < 2_000);
-  await session.close();
-});
+timed(
+  "a server that wants credentials is unauthorized, and a call that stays silent ends by its clocks",
+  async () => {
+    await assert.rejects(open({}, { initialize: { status: 401 } }), { reason: "unauthorized" });
+    const session = await open();
+    const call = session.callTool(
+      "scripted",
+      { key: "silent", steps: [{ prime: true }, { noAnswer: true }] },
+      { timeouts: { idleMs: 5_000, callMs: 200, recoveryMs: 250, deadlineMs: 300 } },
+    );
+    const started = performance.now();
+    await assert.rejects(call.result, {
+      name: "ToolCallFailedError",
+      reason: "call_timeout",
+      outcome: "unknown",
+    });
+    assert.ok(performance.now() - started < 2_000);
+    await session.close();
+  },
+);
 
 test("sessions side by side do not mix", async () => {
   const sessions = await Promise.all([open(), open(), open()]);

@@ -99,6 +99,17 @@ test("a handler that is late and rejects then has failed once", async () => {
   assert.deepEqual(core.handled, [[1, false]]);
 });
 
+test("a handler that has settled leaves no timer", async () => {
+  const { session, core } = await fakeSession({ onEvent: () => Promise.resolve() });
+  session.callTool("work");
+  const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+  const before = timers();
+  core.messages(1, [1, 2]);
+  await turn();
+  assert.equal(core.handled.length, 2);
+  assert.equal(timers(), before);
+});
+
 test("progress has a total and a message where these are a number and a text, and else neither", async () => {
   const { session, core } = await fakeSession();
   const call = session.callTool("work");

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventsOf, failure, fakeSession, turn } from "./support/fake-core.mjs";
 import "./support/timers.mjs";
+import { timed } from "../support/timed.mjs";
 
 test("what onUnknown gives becomes the result of a call whose outcome is not known", async () => {
   const asked = [];
@@ -54,7 +55,7 @@ test("null is a result", async () => {
   assert.equal(await call.result, null);
 });
 
-test("it is waited for at most 3 x connectMs of that call, and its late answer goes nowhere", async () => {
+timed("it is waited for at most 3 x connectMs of that call, and its late answer goes nowhere", async () => {
   let release;
   const onUnknown = () =>
     new Promise((resolve) => {
@@ -151,7 +152,7 @@ test("after a trap it is asked for each call, and the next call does not wait fo
   await assert.rejects(second.result, { reason: "internal_error" });
 });
 
-test("the second deadline asks, too", async () => {
+timed("the second deadline asks, too", async () => {
   const { session, core } = await fakeSession({ onUnknown: async () => "known" });
   core.terms = { deadlineMs: 5, connectMs: 5 };
   assert.equal(await session.callTool("work").result, "known");

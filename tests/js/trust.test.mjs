@@ -6,6 +6,7 @@ import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
 import { LandfallTransport as OfV1 } from "../../target/npm/entry/v1.js";
 import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
 import { isExposed } from "../../target/npm/http/addresses.js";
+import { timed } from "../support/timed.mjs";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
@@ -284,7 +285,7 @@ test("what a handler throws goes to the logger, and to the server only that it f
   await session.close();
 });
 
-test("all pages of a list of tools together have one deadline, and room for one answer", async () => {
+timed("all pages of a list of tools together have one deadline, and room for one answer", async () => {
   let page = 0;
   const pages = ({ id }, tools) => ({ jsonrpc: "2.0", id, result: { tools, nextCursor: `c${page++}` } });
   const slow = stubServer(async ({ body }) => {
