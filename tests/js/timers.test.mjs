@@ -73,3 +73,18 @@ test("nor a transport's start(), or what it carries", async (t) => {
   assert.equal((await soon(answered)).id, 0);
   await soon(transport.close());
 });
+
+test("the runtime's timers are called without a receiver: a sandbox's global would be none", async (t) => {
+  const names = ["setTimeout", "clearTimeout", "queueMicrotask", "setImmediate"];
+  const own = Object.fromEntries(names.map((name) => [name, globalThis[name]]));
+  t.after(() => Object.assign(globalThis, own));
+  const receivers = [];
+  for (const name of names)
+    globalThis[name] = function take() {
+      receivers.push(this);
+    };
+  const { timers } = await import("../../target/npm/base/timers.js?bare");
+  Object.assign(globalThis, own);
+  for (const name of names) timers[name](() => {}, 1);
+  assert.deepEqual(receivers, Array(4).fill(undefined));
+});

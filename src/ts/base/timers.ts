@@ -6,8 +6,9 @@ const runtime = globalThis;
 /** What `setTimeout` gives. */
 export type Timer = ReturnType<typeof runtime.setTimeout>;
 
+/** To be called bare: where a script runs in a sandbox, as Firefox has for extensions, its global is no receiver. */
 function taken<T extends (...args: never[]) => unknown>(given: T): T {
-  return given?.bind(runtime) as T;
+  return given?.bind(undefined) as T;
 }
 
 /** The only ones that are used here. */
