@@ -30,6 +30,7 @@ export function testsOf(list) {
 export function hasTest(path, name) {
   if (!existsSync(new URL(path, root))) return false;
   const text = read(path);
-  if (!path.endsWith(".rs")) return text.includes(`test(${JSON.stringify(name)}`);
+  if (!path.endsWith(".rs"))
+    return ["test", "timed"].some((by) => text.includes(`${by}(${JSON.stringify(name)}`));
   return new RegExp(`#\\[(test|wasm_bindgen_test)\\]\\s+(async )?fn ${name}\\(`).test(text);
 }
