@@ -17,14 +17,16 @@ unexport MAKEFLAGS MFLAGS
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
-demo: build ## one call through scripted network faults, in the terminal (ONCE=1: and then ends)
+demo: ## one call through scripted network faults, in the terminal (ONCE=1: and then ends)
+	$(parallel) .build
 	@$(env) node www/demo/demo.mjs $(if $(ONCE),--once)
 
-check: build ## the quick loop: formats, lints, types, native tests, the driver and the wrapper in Node
+check: ## the quick loop: formats, lints, types, native tests, the driver and the wrapper in Node
+	$(parallel) .build .setup-npm
 	@$(env) node www/build/test.mjs --quick
 
 test: ## everything, browsers and real servers too
-	$(parallel) .build .setup-test
+	$(parallel) .build .setup-test .setup-npm
 	@$(env) node www/build/test.mjs
 
 engines: ## the driver's cases in browsers, in their workers, in Node and Deno
@@ -32,20 +34,23 @@ engines: ## the driver's cases in browsers, in their workers, in Node and Deno
 	@$(env) node www/build/test.mjs driver
 
 packaging: ## the packed package in every runtime and bundler
-	$(parallel) .build .setup-browsers
+	$(parallel) .build .setup-browsers .setup-npm
 	@$(env) node www/build/test.mjs packaging
 
-matrix: build ## every fault against landfall and the clients that others wrote, as a table
+matrix: ## every fault against landfall and the clients that others wrote, as a table
+	$(parallel) .build .setup-npm
 	@$(env) node tests/matrix/matrix.mjs
 
-servers: build .setup-servers ## the servers that others wrote, over landfall's ways in, as a table
+servers: ## the servers that others wrote, over landfall's ways in, as a table
+	$(parallel) .build .setup-servers .setup-npm
 	@$(env) node tests/servers/matrix.mjs
 
-conformance: build ## the official conformance suite, scenario by scenario
+conformance: ## the official conformance suite, scenario by scenario
+	$(parallel) .build .setup-npm
 	@$(env) node tests/conformance/main.mjs
 
 soak: .setup-wasm ## a million schedules of the simulation (SCHEDULES)
-	@$(env) env LANDFALL_SOAK=$(or $(SCHEDULES),1000000) cargo test --release --test proto sim -- --nocapture
+	@$(env) env LANDFALL_SOAK=$(or $(SCHEDULES),1000000) cargo test --locked --release --test proto sim -- --nocapture
 
 mutants: build ## every recorded break, alone: does its test notice? (WORDS: only those that have one of them)
 	@$(env) node www/build/mutants.mjs $(WORDS)
@@ -56,7 +61,8 @@ fuzz: .setup-wasm .setup-fuzz ## the core under hostile bytes and sequences of e
 build: ## the npm package, in target/npm
 	$(parallel) .build
 
-api: build ## writes the report of the public types (tests/api) that make check compares
+api: ## writes the report of the public types (tests/api) that make check compares
+	$(parallel) .build .setup-npm
 	@$(env) node www/build/api.mjs $(package) --write
 
 pack: build ## its tarball, in target
@@ -73,18 +79,18 @@ distclean: clean ## and what was installed into this folder
 .build: $(package)/package.json
 
 $(package)/package.json: $(package)/core/core.js $(wildcard src/ts/* src/ts/*/*.ts) $(papers) pkg.json Cargo.toml tsconfig.json \
-    www/build/stage.mjs www/build/notice.mjs Cargo.lock | .setup-npm
+    www/build/stage.mjs www/build/notice.mjs Cargo.lock | .setup-build
 	@$(env) node www/build/stage.mjs $(package)
 
-$(package)/core/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-npm
+$(package)/core/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-build
 	@$(env) node www/build/core.mjs $(raw) $(package)
 
 # Cargo knows when there is something to do; if not, the module keeps its time, and nothing after it is made again.
 $(raw): FORCE | .setup-wasm
-	@$(env) cargo build --release --lib --target wasm32-unknown-unknown
+	@$(env) cargo build --locked --release --lib --target wasm32-unknown-unknown
 
 # ---- Set-up. What apt-get installs, one after the other.
-.PHONY: .setup-wasm .setup-bindgen .setup-npm .setup-test .setup-browsers .setup-geckodriver .setup-fuzz .setup-python \
+.PHONY: .setup-wasm .setup-bindgen .setup-build .setup-npm .setup-test .setup-browsers .setup-geckodriver .setup-fuzz .setup-python \
     .setup-servers
 .setup-wasm:
 	@www/build/setup-wasm.sh
@@ -92,6 +98,10 @@ $(raw): FORCE | .setup-wasm
 # Any cargo can build a native tool, so this need not wait for the wasm target, unless that brings the cargo.
 .setup-bindgen: | $(if $(shell command -v cargo),,.setup-wasm)
 	@www/build/setup-tool.sh wasm-bindgen-cli $(bindgen) wasm-bindgen
+
+# What builds and the demo need; whoever asks for all of npm's, too, has them by that.
+.setup-build: | $(filter .setup-npm,$(MAKECMDGOALS))
+	@www/build/setup-npm.sh --workspace www
 
 .setup-npm:
 	@www/build/setup-npm.sh
