@@ -169,6 +169,19 @@ test("a wait that replaces another of its call ends that one, and one that is ov
   assert.deepEqual(stopped, [0, 1], "it called back before it returned");
 });
 
+test("the wait in place of a scheduler that failed ends with the transport", async () => {
+  const reconnectionScheduler = () => {
+    throw new Error("mine");
+  };
+  const { transport, core } = await startedTransport({ reconnectionScheduler });
+  core.tell([{ out: "schedule", call: 1, waitMs: 30_000, attempt: 1 }]);
+  await turn();
+  const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+  const before = timers();
+  await transport.close();
+  assert.equal(timers(), before - 1);
+});
+
 test("a session that was begun anew has the names that the new one gave, and no others", async () => {
   const { session, core } = await fakeSession();
   core.ready({ serverInfo: { name: "s", version: "1" } }, { sessionId: "session-1" });

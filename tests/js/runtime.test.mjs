@@ -37,17 +37,27 @@ test("the clock counts whole epoch milliseconds and never goes back, whatever th
   assert.equal(other(), start + 51);
 });
 
-test("a seed has 53 random bits", () => {
+test("a seed has 53 random bits", (t) => {
   const seeds = Array.from({ length: 200 }, randomSeed);
   assert.ok(seeds.every((seed) => Number.isSafeInteger(seed) && seed >= 0));
   assert.equal(new Set(seeds).size, 200);
   assert.ok(seeds.some((seed) => seed > 2 ** 51));
+  t.mock.method(crypto, "getRandomValues", (words) => words.fill(2 ** 32 - 1));
+  assert.equal(randomSeed(), 2 ** 53 - 1);
 });
 
 test("Node is no browser, a renderer is", (t) => {
   assert.equal(isBrowser(), false);
   inBrowser(t);
   assert.equal(isBrowser(), true);
+  Object.defineProperty(process, "type", { value: "worker", configurable: true });
+  assert.equal(isBrowser(), true, "a worker of Electron's");
+  // Deno and Bun have what pages have, too.
+  for (const name of ["Deno", "Bun"]) {
+    globalThis[name] = {};
+    assert.equal(isBrowser(), false, name);
+    delete globalThis[name];
+  }
 });
 
 test("in workerd few requests may wait for headers, and bodies are not counted", async (t) => {
@@ -79,6 +89,7 @@ test("in a browser few bodies may be open to a server that speaks HTTP/1.1", (t)
   const entries = [
     { name: "https://old.test/app.js", nextHopProtocol: "http/1.1" },
     { name: "https://new.test/app.js", nextHopProtocol: "h2" },
+    { name: "https://new.test.other/app.js", nextHopProtocol: "http/1.1" },
   ];
   t.mock.method(performance, "getEntriesByType", () => entries);
   assert.equal(mostConcurrent("https://old.test/mcp"), 5);
