@@ -2,7 +2,16 @@
 // states had passed all others (tests/mutants).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connectBy, eventsOf, fakeSession, noFetch, startedTransport, turn } from "./support/fake-core.mjs";
+import {
+  connectBy,
+  eventsOf,
+  failure,
+  fakeConnect,
+  fakeSession,
+  noFetch,
+  startedTransport,
+  turn,
+} from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
 const nothing = () => {};
@@ -190,6 +199,32 @@ test("a session that was begun anew has the names that the new one gave, and no 
   core.ready();
   await turn();
   assert.ok(!("sessionId" in session) && !("serverInfo" in session));
+});
+
+test("what came with the failure of the handshake is told before the end", async () => {
+  const events = [];
+  const { connect, cores } = fakeConnect();
+  const onEvent = ({ type }) => void events.push(type);
+  const opening = connect(address, { fetch: noFetch, onEvent });
+  await turn();
+  cores[0].tell([
+    failure(0, { method: "initialize" }),
+    { out: "event", at: 1, type: "state", state: "closed" },
+  ]);
+  await assert.rejects(opening, { reason: "stream_lost" });
+  await turn();
+  assert.deepEqual(events, ["tool_call_failed", "state"]);
+});
+
+test("a session that was closed leaves no timer", async () => {
+  const { session, core } = await fakeSession();
+  core.on.close = () => undefined;
+  const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
+  const before = timers();
+  const closing = session.close();
+  core.tell([{ out: "closed" }]);
+  await closing;
+  assert.equal(timers(), before);
 });
 
 test("after close a call says that it was closed, also with a signal that was aborted before", async () => {
