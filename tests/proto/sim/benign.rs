@@ -2,7 +2,9 @@
 
 use landfall::proto::OnGap;
 
-use super::schedule::{CallPlan, Clocks, Handler, Last, Ping, Prime, Reply, Resume, Schedule, Step, Tool};
+use super::schedule::{
+    CallPlan, Clocks, Handler, Last, Ping, Prime, Replays, Reply, Resume, Schedule, Step, Tool,
+};
 
 impl Schedule {
     /// Whether nothing that befalls this call may keep it from its answer.
@@ -14,6 +16,8 @@ impl Schedule {
             && server.prime != Prime::No
             && server.ping == Ping::Answered
             && server.notice < 300
+            && server.replays == Replays::Own
+            && !server.elsewhere
             && client.handshake.is_empty()
             && client.clocks == Clocks::Default
             && client.max_concurrent == 32
@@ -29,6 +33,7 @@ impl Schedule {
         self.incidents.clear();
         (self.server.keep, self.server.grace, self.server.ping) = (None, None, Ping::Answered);
         self.server.notice = self.server.notice.min(299);
+        (self.server.replays, self.server.elsewhere) = (Replays::Own, false);
         if self.server.prime == Prime::No {
             self.server.prime = Prime::Data;
         }
@@ -47,7 +52,9 @@ impl CallPlan {
             |reply: &Reply| matches!(reply, Reply::Status(400 | 401 | 404 | 410, _) | Reply::NoHead(_));
         let resume = |resume: &Resume| matches!(resume, Resume::Status(400 | 401 | 404 | 410, _));
         let silent = matches!(self.last, Last::Never | Last::Heartbeats);
-        self.replies.iter().any(reply) || self.resumes.iter().any(resume) || silent
+        // It takes the answer of another away.
+        let takes = self.last == Last::Pair || self.steps.contains(&Step::Cross);
+        self.replies.iter().any(reply) || self.resumes.iter().any(resume) || silent || takes
     }
 
     fn passes(&self) -> bool {
@@ -105,6 +112,7 @@ impl Step {
             Self::Close(retry) => retry.is_none_or(|ms| ms <= 3_000),
             Self::Retry(ms) => *ms <= 3_000,
             Self::Silence | Self::Stall(_) | Self::BrokenOnce | Self::Evict | Self::Odd(_) => false,
+            Self::Cross | Self::ResetIds => false,
             _ => true,
         }
     }

@@ -16,7 +16,8 @@ pub(crate) type LinkId = usize;
 #[derive(Clone, Debug)]
 pub(crate) enum Mark {
     /// An event of a work's store is whole; its JSON may be broken on this wire.
-    Block { work: usize, place: usize, broken: bool },
+    /// It may come under another name than that which it was stored by.
+    Block { work: usize, place: usize, broken: bool, alias: Option<String> },
     /// An event without an id, with this text.
     Loose(String),
     /// A `retry` field.

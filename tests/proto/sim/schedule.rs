@@ -63,6 +63,17 @@ pub(crate) enum Lost {
     Silent,
 }
 
+/// What the server replays.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Replays {
+    /// What its stream has after the cursor.
+    Own,
+    /// What all streams of the session have had since.
+    All,
+    /// The same as the first, under names that are new each time.
+    Renamed,
+}
+
 /// What comes first on a stream.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Prime {
@@ -96,6 +107,9 @@ pub(crate) struct ServerPlan {
     pub(crate) keep: Option<u8>,
     pub(crate) unknown: Unknown,
     pub(crate) held: Held,
+    pub(crate) replays: Replays,
+    /// On a body that a resume opened nothing new comes: that is stored for the next.
+    pub(crate) elsewhere: bool,
     /// How long it takes for a dead or aborted body to be noticed.
     pub(crate) notice: u32,
     pub(crate) lost: Lost,
@@ -293,6 +307,10 @@ pub(crate) enum Step {
     Evict,
     /// The server asks the client, and waits.
     Ask,
+    /// The response to another open call comes on this stream.
+    Cross,
+    /// Its ids begin anew.
+    ResetIds,
     /// It asks, and does not want the answer any more.
     Unask,
     Odd(OddId),
@@ -307,6 +325,8 @@ pub(crate) enum Last {
     Error,
     /// An error whose id is null.
     NullError,
+    /// The response, and that of another open call before it, in one array.
+    Pair,
     /// The response is broken, in every copy.
     Broken,
     /// The response, and the body stays open.
@@ -372,6 +392,8 @@ pub(crate) enum Incident {
     Outage(u32, Broken),
     /// The server takes other credentials from now on.
     Expire,
+    /// The server begins anew, with the same sessions and with ids that begin anew.
+    Restart,
     /// Whoever is in front of the server begins no session for so long.
     Gateway(u32),
     /// A wake-up that nobody asked for.

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::agenda::{Rng, Time};
 use super::network::{Fate, Fault, Link, LinkId, Mark, Stretch};
-use super::schedule::{Bodies, Held, Incident, Lost, Ping, Reply, Resume, Schedule, Unknown};
+use super::schedule::{Bodies, Incident, Lost, Ping, Reply, Resume, Schedule};
 use super::shares::{Happened, Shares};
-use super::work::{IdUse, Stored, Work};
+use super::work::Work;
 
 /// What the server wants done.
 pub(crate) enum Effect {
@@ -45,6 +45,10 @@ pub(crate) struct Server<'a> {
     pub(crate) wants: u32,
     /// No session begins before.
     gateway: Time,
+    /// It began anew, and its sessions went on.
+    pub(crate) restarted: bool,
+    /// Events that were stored.
+    pub(crate) stored: u64,
     /// How often it said that the tools have changed.
     lists: u32,
     pub(crate) shares: Shares,
@@ -55,7 +59,7 @@ pub(crate) fn head(status: u16, content_type: &str) -> ResponseHead {
     ResponseHead { status, content_type, ..ResponseHead::default() }
 }
 
-const SSE: &str = "text/event-stream";
+pub(super) const SSE: &str = "text/event-stream";
 const JSON: &str = "application/json";
 const TOOLS: &str = r#"{"tools":[{"name":"once"},{"name":"vouched","annotations":{"destructiveHint":true}},{"name":"same","annotations":{"idempotentHint":true}},{"name":"pure","annotations":{"readOnlyHint":true}}]}"#;
 
@@ -72,6 +76,8 @@ impl<'a> Server<'a> {
             // Half of all clients begin with credentials that it does not take.
             wants: (schedule.seed % 2) as u32,
             gateway: 0,
+            restarted: false,
+            stored: 0,
             lists: 0,
             shares: Shares::default(),
         }
@@ -138,6 +144,7 @@ impl<'a> Server<'a> {
     pub(crate) fn incident(&mut self, now: Time, incident: Incident) {
         match incident {
             Incident::Expire => self.wants += 1,
+            Incident::Restart => self.restart(),
             Incident::Gateway(ms) => self.gateway = now + u64::from(ms) * 1_000,
             Incident::SessionDies(bodies) => {
                 if let Some(place) = self.sessions.iter().rposition(|session| session.alive) {
@@ -177,7 +184,7 @@ impl<'a> Server<'a> {
         self.effects.push(Effect::End(link));
     }
 
-    fn refuse(&mut self, link: LinkId, status: u16, after: Option<u8>) {
+    pub(super) fn refuse(&mut self, link: LinkId, status: u16, after: Option<u8>) {
         let retry_after = after.map(|seconds| seconds.to_string());
         let challenged = self.schedule.client.provider.is_some() && matches!(status, 401 | 403);
         let insufficient_scope = challenged && status == 403 && link % 2 == 0;
@@ -330,68 +337,6 @@ impl<'a> Server<'a> {
         self.sessions[session].alive = false;
         if let Some(status) = self.schedule.server.delete {
             self.answer(link, head(status, ""), "");
-        }
-    }
-
-    fn resume(&mut self, link: LinkId, session: usize, cursor: &str, fate: Fate) {
-        match fate {
-            Fate::Get(Resume::Slow(ms)) => self.effects.push(Effect::Fault(link, Fault::Stall(ms))),
-            Fate::Get(Resume::Empty) => return self.answer(link, head(200, SSE), ""),
-            Fate::Get(Resume::CutAtOnce) => {
-                self.effects.push(Effect::Head(link, head(200, SSE)));
-                self.shares.happened(Happened::Cut);
-                return self.effects.push(Effect::Fault(link, Fault::Cut));
-            }
-            Fate::Get(Resume::WrongType) => return self.answer(link, head(200, "text/html"), "<p>hello</p>"),
-            _ => {}
-        }
-        let Some((work, place)) = self.find(session, cursor) else { return self.refuse(link, 404, None) };
-        self.serve(link, work, place);
-    }
-
-    /// The event a cursor names: its work and its place there.
-    pub(crate) fn find(&self, session: usize, cursor: &str) -> Option<(usize, usize)> {
-        let works = self.works.iter().enumerate().filter(|(_, work)| work.session == session);
-        works.rev().find_map(|(number, work)| {
-            let place = work.events.iter().rposition(|event| event.id.as_deref() == Some(cursor));
-            Some((number, place?))
-        })
-    }
-
-    fn serve(&mut self, link: LinkId, work: usize, place: usize) {
-        let plan = &self.schedule.server;
-        let kept_from = self.works[work].kept_from;
-        let mut from = place + 1;
-        if place < kept_from {
-            self.shares.happened(Happened::EvictedCursor);
-            if let Unknown::Refuse(status) = plan.unknown {
-                return self.refuse(link, status, None);
-            }
-            if kept_from > from {
-                self.works[work].skipped.push(from..kept_from);
-            }
-            from = kept_from;
-        }
-        // What has no name of its own is not replayed to one that is past it.
-        let nameless = |event: &Stored| matches!(event.id_use, IdUse::Clears | IdUse::TooLong);
-        let named_from = self.works[work].events[..=place].iter().rposition(nameless).map_or(0, |at| at + 1);
-        let from = from.saturating_sub(plan.overlap.into()).max(kept_from).max(named_from);
-        let old = self.works[work].attached;
-        match plan.held {
-            Held::Conflict if old.is_some() => {
-                return self.refuse(link, 409, None);
-            }
-            Held::Move => self.effects.extend(old.map(Effect::End)),
-            Held::ReplayAndEnd | Held::Conflict => {}
-        }
-        self.effects.push(Effect::Head(link, head(200, SSE)));
-        let stretch = self.replay(work, from, place, link);
-        self.effects.push(Effect::Write(link, stretch));
-        let work = &mut self.works[work];
-        if (plan.held == Held::ReplayAndEnd && old.is_some()) || work.finished || work.stopped {
-            self.effects.push(Effect::End(link));
-        } else {
-            work.attached = Some(link);
         }
     }
 }

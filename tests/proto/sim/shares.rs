@@ -42,6 +42,13 @@ happened! {
     Stray 20
     Expired 30
     Gateway 2
+    Elsewhere 5
+    Foreign 5
+    Renamed 5
+    ResetIds 20
+    Restarted 5
+    Crossed 20
+    Pair 2
     BusyPing 5
     HeadOnly 5
     // The user and the host.
@@ -53,7 +60,7 @@ happened! {
     Stale 2
     Scheduled 20
     Limited 2
-    Crossed 20
+    Page 20
     UntilHeaders 20
     // What follows.
     Resumed 100

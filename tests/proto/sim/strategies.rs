@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::schedule::{
     Bodies, Broken, CallPlan, ClientPlan, Clocks, Given, Handler, Held, Ids, Incident, Last, Lost, OddId,
-    Ping, Prime, Reply, Resume, Schedule, Scheduler, ServerPlan, Step, Tool, Unknown,
+    Ping, Prime, Replays, Reply, Resume, Schedule, Scheduler, ServerPlan, Step, Tool, Unknown,
 };
 
 /// What kind of run it is.
@@ -48,7 +48,7 @@ impl Schedule {
         self.server.unknown = Unknown::Skip;
         self.server.ids = Ids::PerStream;
         self.server.keep = Some(self.server.keep.unwrap_or(2));
-        self.server.held = Held::Move;
+        (self.server.held, self.server.replays, self.server.elsewhere) = (Held::Move, Replays::Own, false);
         self.incidents.retain(|(_, incident)| !matches!(incident, Incident::SessionDies(_)));
         for call in &mut self.calls {
             call.pace = call.pace.min(100);
@@ -74,6 +74,8 @@ fn server() -> impl Strategy<Value = ServerPlan> {
         3 => Just(Unknown::Skip),
     ];
     let held = prop_oneof![2 => Just(Held::Move), 2 => Just(Held::Conflict), 1 => Just(Held::ReplayAndEnd)];
+    let replays = prop_oneof![10 => Just(Replays::Own), 1 => Just(Replays::All), 1 => Just(Replays::Renamed)];
+    let held = (held, replays, prop::bool::weighted(0.07));
     let notice = prop_oneof![4 => 0..300u32, 1 => 300..90_000u32];
     let lost = prop_oneof![
         4 => Just(Lost::NotFound),
@@ -96,13 +98,16 @@ fn server() -> impl Strategy<Value = ServerPlan> {
     let delete = prop_oneof![4 => Just(Some(200)), 1 => Just(Some(405)), 1 => Just(None)];
     let flags = (any::<bool>(), any::<bool>(), delete);
     ((ids, keep, unknown, held, notice), (lost, grace, prime, overlap, ping), flags).prop_map(|(a, b, c)| {
-        let ((ids, keep, unknown, held, notice), (lost, grace, prime, overlap, ping)) = (a, b);
+        let ((ids, keep, unknown, (held, replays, elsewhere), notice), (lost, grace, prime, overlap, ping)) =
+            (a, b);
         let (heeds_cancel, result_ids, delete) = c;
         ServerPlan {
             ids,
             keep,
             unknown,
             held,
+            replays,
+            elsewhere,
             notice,
             lost,
             grace,
@@ -285,6 +290,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Evict),
         1 => Just(Step::Ask),
         1 => Just(Step::Unask),
+        1 => Just(Step::Cross),
+        1 => Just(Step::ResetIds),
         1 => odd.prop_map(Step::Odd),
         1 => Just(Step::Stray),
     ]
@@ -295,6 +302,7 @@ fn last() -> impl Strategy<Value = Last> {
         24 => Just(Last::Result),
         2 => Just(Last::Error),
         1 => Just(Last::NullError),
+        1 => Just(Last::Pair),
         1 => Just(Last::Broken),
         2 => Just(Last::ResultAndStay),
         1 => Just(Last::NoAnswer),
@@ -307,10 +315,11 @@ fn incident() -> impl Strategy<Value = Incident> {
     let bodies = prop::sample::select(vec![Bodies::Cut, Bodies::End, Bodies::Stay]);
     let broken = prop::sample::select(vec![Broken::Cut, Broken::Silent]);
     prop_oneof![
-        5 => bodies.prop_map(Incident::SessionDies),
-        4 => Just(Incident::Trap),
+        7 => bodies.prop_map(Incident::SessionDies),
+        6 => Just(Incident::Trap),
         3 => (10..20_000u32, broken).prop_map(|(ms, broken)| Incident::Outage(ms, broken)),
         3 => Just(Incident::Expire),
+        1 => Just(Incident::Restart),
         2 => (100..20_000u32).prop_map(Incident::Gateway),
         1 => Just(Incident::Wake),
         1 => Just(Incident::ListChanged),

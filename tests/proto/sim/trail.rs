@@ -29,8 +29,10 @@ enum State {
 /// An event that came.
 #[derive(Clone, Debug)]
 struct Arrived {
-    /// Its place in the store; none for an event without an id.
-    place: Option<usize>,
+    /// Its work and its place there; none for an event without an id.
+    place: Option<(usize, usize)>,
+    /// The name it came under, where that is another than in the store.
+    alias: Option<String>,
     texts: Vec<String>,
     state: State,
     /// It came again, after its handler failed: it won't come once more.
@@ -42,7 +44,6 @@ struct Arrived {
 /// The events of one lineage that came to the client, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trail {
-    work: usize,
     events: Vec<Arrived>,
     /// Events whose handler failed twice.
     pub(crate) given_up: usize,
@@ -57,12 +58,16 @@ impl Trail {
         broken: bool,
         link: LinkId,
         texts: &[String],
+        alias: Option<&str>,
     ) -> bool {
-        self.work = work;
-        let Some(known) = self.events.iter_mut().find(|event| event.place == Some(place)) else {
+        // Under another name it is another event.
+        let is_it =
+            |event: &&mut Arrived| event.place == Some((work, place)) && event.alias.as_deref() == alias;
+        let Some(known) = self.events.iter_mut().find(is_it) else {
             let state = if broken { State::Broken } else { State::Done };
-            let texts = texts.to_vec();
-            self.events.push(Arrived { place: Some(place), texts, state, second: false, link });
+            let (texts, alias) = (texts.to_vec(), alias.map(String::from));
+            let place = Some((work, place));
+            self.events.push(Arrived { place, alias, texts, state, second: false, link });
             return false;
         };
         let before = std::mem::replace(&mut known.link, link);
@@ -82,15 +87,22 @@ impl Trail {
 
     /// An event came whose id is too long to keep: the place is cleared, and the event has no name.
     pub(crate) fn brought_too_long(&mut self, work: usize, place: usize, texts: &[String], link: LinkId) {
-        self.work = work;
         let (texts, state) = (texts.to_vec(), State::Done);
-        self.events.push(Arrived { place: Some(place), texts, state, second: false, link });
+        let place = Some((work, place));
+        self.events.push(Arrived { place, alias: None, texts, state, second: false, link });
     }
 
     /// An event without an id came.
     pub(crate) fn brought_loose(&mut self, text: &str, link: LinkId) {
         let texts = vec![text.to_string()];
-        self.events.push(Arrived { place: None, texts, state: State::Done, second: false, link });
+        self.events.push(Arrived {
+            place: None,
+            alias: None,
+            texts,
+            state: State::Done,
+            second: false,
+            link,
+        });
     }
 
     /// An event was handed to the user. Whether that was the second time, after its handler failed.
@@ -124,6 +136,10 @@ impl Trail {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
     /// The keys of events in hand.
     pub(crate) fn in_hand(&self) -> impl Iterator<Item = u32> + '_ {
         self.events.iter().filter_map(|event| match event.state {
@@ -150,7 +166,7 @@ impl Trail {
             return Place::Nowhere;
         }
         let is_response = |event: &Arrived| {
-            event.place.is_some_and(|place| server.works[self.work].events[place].is_response)
+            event.place.is_some_and(|(work, place)| server.works[work].events[place].is_response)
         };
         let done = self.events.iter().take_while(|event| event.state == State::Done && !is_response(event));
         done.filter_map(|event| self.id(event, server)).last().unwrap_or(Place::Nowhere)
@@ -176,8 +192,9 @@ impl Trail {
     }
 
     fn id(&self, event: &Arrived, server: &Server<'_>) -> Option<Place> {
-        let stored = &server.works[self.work].events[event.place?];
-        let id = stored.id.as_ref()?;
+        let (work, place) = event.place?;
+        let stored = &server.works[work].events[place];
+        let id = event.alias.as_ref().or(stored.id.as_ref())?;
         Some(match stored.id_use {
             IdUse::Cursor => Place::Cursor(id.clone()),
             IdUse::Clears | IdUse::TooLong => Place::Nowhere,

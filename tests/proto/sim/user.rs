@@ -63,7 +63,7 @@ impl World<'_> {
     pub(super) fn question(&mut self, call: Option<CallId>, text: String) {
         let answers = call.and_then(|call| self.judge.plan_of(call)).and_then(|plan| plan.answers);
         let question: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        // The server may give it up in the same breath.
+        self.judge.on_question(&question["id"].to_string());
         let Some(ms) = answers else { return };
         let result = r#""result":{"action":"accept","content":{}}"#;
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},{result}}}"#, question["id"]);

@@ -26,7 +26,11 @@ pub(crate) struct Stored {
     /// As a header value; what no header can carry is kept as it is.
     pub(crate) id: Option<String>,
     pub(crate) id_use: IdUse,
-    block: String,
+    pub(crate) block: String,
+    /// Its place among all that were stored.
+    pub(crate) seq: u64,
+    /// Names under which it was replayed.
+    pub(crate) aliases: Vec<String>,
     /// The texts of its notifications: unique in the run.
     pub(crate) texts: Vec<String>,
     /// Whether it has a data line that is not empty.
@@ -38,6 +42,12 @@ pub(crate) struct Stored {
     pub(crate) broken_once: bool,
     /// The body it was made for.
     pub(crate) first: Option<LinkId>,
+}
+
+impl Stored {
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.id.as_deref() == Some(name) || self.aliases.iter().any(|alias| alias == name)
+    }
 }
 
 /// One execution of a call.
@@ -60,25 +70,35 @@ pub(crate) struct Work {
     /// The body that new events go to.
     pub(crate) attached: Option<LinkId>,
     pub(crate) json: Option<Reply>,
+    /// Bodies that are open, and that nothing but comments goes to.
+    pub(crate) ears: Vec<LinkId>,
+    /// Its ids count from here.
+    counts_from: usize,
+    /// They began anew in the midst of it.
+    pub(crate) reset: bool,
+    /// A restart made it unknown.
+    pub(crate) gone: bool,
+    /// Its response came on the stream of another.
+    pub(crate) crossed: bool,
     next: usize,
     progress: u32,
     texts: u32,
-    asking: bool,
+    pub(super) asking: bool,
     /// The client said that it no longer waits.
-    cancelled: bool,
+    pub(super) cancelled: bool,
     pub(crate) finished: bool,
     pub(crate) stopped: bool,
 }
 
 /// An event in the making.
 #[derive(Default)]
-struct Draft {
-    data: Option<String>,
-    texts: Vec<String>,
-    odd: Option<OddId>,
-    is_response: bool,
-    broken: bool,
-    broken_once: bool,
+pub(super) struct Draft {
+    pub(super) data: Option<String>,
+    pub(super) texts: Vec<String>,
+    pub(super) odd: Option<OddId>,
+    pub(super) is_response: bool,
+    pub(super) broken: bool,
+    pub(super) broken_once: bool,
 }
 
 impl Server<'_> {
@@ -99,6 +119,11 @@ impl Server<'_> {
             skipped: Vec::new(),
             attached: None,
             json: None,
+            ears: Vec::new(),
+            counts_from: 0,
+            reset: false,
+            gone: false,
+            crossed: false,
             next: 0,
             progress: 0,
             texts: 0,
@@ -111,7 +136,7 @@ impl Server<'_> {
         self.works.len() - 1
     }
 
-    fn go_on(&mut self, work: usize, more_ms: u32) {
+    pub(super) fn go_on(&mut self, work: usize, more_ms: u32) {
         let pace = u64::from(self.schedule.calls[self.works[work].call].pace);
         let wait = pace * (500 + self.rng.below(1_000)) + u64::from(more_ms) * 1_000;
         self.effects.push(Effect::Step(wait, work));
@@ -129,6 +154,9 @@ impl Server<'_> {
         let work = &mut self.works[number];
         if work.finished || work.stopped || work.asking {
             return;
+        }
+        for link in &work.ears {
+            self.effects.push(Effect::Write(*link, Stretch::text(": still here\n\n")));
         }
         let plan = &self.schedule.calls[work.call];
         let Some(&step) = plan.steps.get(work.next) else { return self.last(number, plan.last) };
@@ -179,6 +207,12 @@ impl Server<'_> {
             }
             Step::Stray => self.stray(number),
             Step::Unask => self.unask(number),
+            Step::Cross => self.cross(number),
+            Step::ResetIds => {
+                let work = &mut self.works[number];
+                (work.counts_from, work.reset) = (work.events.len(), true);
+                self.shares.happened(Happened::ResetIds);
+            }
             Step::Wait(_) | Step::Ask => {}
         }
     }
@@ -198,7 +232,7 @@ impl Server<'_> {
     }
 
     /// A notification with a text of its own.
-    fn message(&mut self, number: usize) -> (String, String) {
+    pub(super) fn message(&mut self, number: usize) -> (String, String) {
         let work = &mut self.works[number];
         let text = format!("~{}.{}.{}~", work.call, work.nth, work.texts);
         work.texts += 1;
@@ -227,16 +261,19 @@ impl Server<'_> {
     }
 
     /// Stores an event, and sends it where a body is held.
-    fn emit(&mut self, number: usize, draft: Draft) {
+    pub(super) fn emit(&mut self, number: usize, draft: Draft) {
         let (id, id_use) = self.event_id(number, &draft);
         let mut block = id.as_ref().map(|id| format!("id: {id}\n")).unwrap_or_default();
         if let Some(data) = &draft.data {
             block += &format!("data: {}\n", if draft.broken { broken(data) } else { data });
         }
         block.push('\n');
-        let work = &mut self.works[number];
+        self.stored += 1;
+        let (work, seq) = (&mut self.works[number], self.stored);
         let place = work.events.len();
         work.events.push(Stored {
+            seq,
+            aliases: Vec::new(),
             // A header holds one byte per character.
             id: id.map(|id| id.bytes().map(char::from).collect()),
             id_use,
@@ -255,7 +292,7 @@ impl Server<'_> {
                 _ => work.events[place].block.clone(),
             };
             let broken = draft.broken || draft.broken_once;
-            stretch.push(&wire, Some(Mark::Block { work: number, place, broken }));
+            stretch.push(&wire, Some(Mark::Block { work: number, place, broken, alias: None }));
             self.effects.push(Effect::Write(link, stretch));
         }
         self.keep(number);
@@ -277,7 +314,7 @@ impl Server<'_> {
         let is_named = !draft.is_response || self.schedule.server.result_ids;
         session.events += u64::from(is_named);
         let id = match self.schedule.server.ids {
-            Ids::PerStream => format!("k{}/{}", work.number, work.events.len() + 1),
+            Ids::PerStream => format!("k{}/{}", work.number, work.events.len() - work.counts_from + 1),
             Ids::Global => session.events.to_string(),
             Ids::Uuid => format!("{:016x}", self.rng.next()),
         };
@@ -291,20 +328,6 @@ impl Server<'_> {
         }
     }
 
-    pub(crate) fn replay(&mut self, number: usize, from: usize, cursor: usize, link: LinkId) -> Stretch {
-        let work = &mut self.works[number];
-        let mut stretch = Stretch::default();
-        for (place, event) in work.events.iter_mut().enumerate().skip(from) {
-            if place <= cursor && !event.texts.is_empty() {
-                self.shares.happened(Happened::Duplicate);
-            }
-            event.first.get_or_insert(link);
-            let mark = Mark::Block { work: number, place, broken: event.broken };
-            stretch.push(&event.block, Some(mark));
-        }
-        stretch
-    }
-
     fn repeat(&mut self, number: usize) {
         let work = &self.works[number];
         let (Some(link), Some(event)) = (work.attached, work.events.last()) else { return };
@@ -315,13 +338,14 @@ impl Server<'_> {
             return;
         }
         let mut stretch = Stretch::default();
-        let mark = Mark::Block { work: number, place: work.events.len() - 1, broken: event.broken };
+        let mark =
+            Mark::Block { work: number, place: work.events.len() - 1, broken: event.broken, alias: None };
         stretch.push(&event.block, Some(mark));
         self.shares.happened(Happened::Duplicate);
         self.effects.push(Effect::Write(link, stretch));
     }
 
-    fn write(&mut self, number: usize, text: &str) {
+    pub(super) fn write(&mut self, number: usize, text: &str) {
         let link = self.works[number].attached;
         self.effects.extend(link.map(|link| Effect::Write(link, Stretch::text(text))));
     }
@@ -341,63 +365,6 @@ impl Server<'_> {
             self.shares.happened(Happened::PoliteClose);
             self.effects.push(Effect::End(link));
         }
-    }
-
-    fn ask(&mut self, number: usize) {
-        self.works[number].asking = true;
-        self.shares.happened(Happened::Question);
-        let params = r#"{"message":"which?","requestedSchema":{"type":"object","properties":{}}}"#;
-        let method = "elicitation/create";
-        let data =
-            format!(r#"{{"jsonrpc":"2.0","id":"ask-{number}","method":"{method}","params":{params}}}"#);
-        self.emit(number, Draft { data: Some(data), ..Draft::default() });
-    }
-
-    /// Asks, and wants no answer any more.
-    fn unask(&mut self, number: usize) {
-        let nth = self.works[number].events.len();
-        let id = format!("unask-{number}-{nth}");
-        let question = r#""method":"elicitation/create","params":{"message":"well?"}"#;
-        let data = format!(r#"{{"jsonrpc":"2.0","id":"{id}",{question}}}"#);
-        self.emit(number, Draft { data: Some(data), ..Draft::default() });
-        let (_, text) = self.message(number);
-        let params = format!(r#"{{"requestId":"{id}","reason":"{text}"}}"#);
-        let data = format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#);
-        self.emit(number, Draft { data: Some(data), texts: vec![text], ..Draft::default() });
-    }
-
-    /// The client answered a question.
-    pub(crate) fn answered(&mut self, id: &Value) {
-        let number = id.as_str().and_then(|id| id.strip_prefix("ask-")).and_then(|n| n.parse().ok());
-        let Some(number) = number.filter(|n: &usize| *n < self.works.len()) else { return };
-        if std::mem::take(&mut self.works[number].asking) {
-            self.go_on(number, 0);
-        }
-    }
-
-    pub(crate) fn cancelled(&mut self, id: &Value) {
-        let id = id.to_string();
-        let Some(number) = self.works.iter().rposition(|work| work.id == id) else { return };
-        let heeds = self.schedule.server.heeds_cancel;
-        let work = &mut self.works[number];
-        work.cancelled = true;
-        if heeds && !work.finished {
-            work.stopped = true;
-            self.effects.extend(work.attached.take().map(Effect::End));
-        }
-    }
-
-    fn response(&self, number: usize, last: Last) -> String {
-        let work = &self.works[number];
-        let id = if last == Last::NullError { "null" } else { &work.id };
-        let (call, nth) = (work.call, work.nth);
-        let outcome = match last {
-            Last::Error | Last::NullError => {
-                format!(r#""error":{{"code":-32603,"message":"~{call}~","data":{{"work":{number}}}}}"#)
-            }
-            _ => format!(r#""result":{{"content":"~{call}~","nth":{nth},"work":{number}}}"#),
-        };
-        format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#)
     }
 
     fn last(&mut self, number: usize, last: Last) {
@@ -425,22 +392,17 @@ impl Server<'_> {
         }
         if last != Last::NoAnswer {
             let data = self.response(number, last);
+            let other = if last == Last::Pair { self.take_other(number) } else { None };
+            if other.is_some() {
+                self.shares.happened(Happened::Pair);
+            }
+            let data = other.map_or_else(|| data.clone(), |other| format!("[{other},{data}]"));
             let broken = last == Last::Broken;
             self.emit(number, Draft { data: Some(data), is_response: true, broken, ..Draft::default() });
         }
         if last != Last::ResultAndStay {
             self.effects.extend(self.works[number].attached.take().map(Effect::End));
         }
-    }
-
-    /// The response to a call that the client cancelled comes on the stream of another.
-    fn stray(&mut self, number: usize) {
-        let session = self.works[number].session;
-        let cancelled = |work: &Work| work.cancelled && work.session == session;
-        let Some(other) = self.works.iter().rposition(cancelled) else { return };
-        let data = self.response(other, Last::Result);
-        self.shares.happened(Happened::Stray);
-        self.write(number, &format!("data: {data}\n\n"));
     }
 }
 

@@ -178,7 +178,7 @@ impl<'a> World<'a> {
     fn finish(mut self) -> Run {
         self.judge.at_the_end(&self.server);
         let (mut shares, plan) = (self.shares, &self.schedule.client);
-        for (is_so, what) in [(plan.page, Happened::Crossed), (plan.until_headers, Happened::UntilHeaders)] {
+        for (is_so, what) in [(plan.page, Happened::Page), (plan.until_headers, Happened::UntilHeaders)] {
             if is_so {
                 shares.happened(what);
             }
@@ -292,7 +292,11 @@ impl<'a> World<'a> {
 
     fn incident(&mut self, incident: Incident) {
         match incident {
-            Incident::SessionDies(_) | Incident::ListChanged | Incident::Expire | Incident::Gateway(_) => {
+            Incident::SessionDies(_)
+            | Incident::ListChanged
+            | Incident::Expire
+            | Incident::Restart
+            | Incident::Gateway(_) => {
                 let before = self.server.deaths;
                 self.server.incident(self.now, incident);
                 self.note_deaths(before);

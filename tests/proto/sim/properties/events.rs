@@ -5,7 +5,7 @@ use landfall::proto::{CallId, Event, Level, Method, OnGap, SessionState};
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
 use crate::sim::network::{Delivery, Fate, Link, LinkId, Mark, Network};
-use crate::sim::schedule::{Ids, Resume};
+use crate::sim::schedule::{Ids, Replays, Resume};
 use crate::sim::server::Server;
 use crate::sim::shares::Happened;
 use crate::sim::trail::Place;
@@ -124,8 +124,9 @@ impl Judge<'_> {
             Mark::Block { work, place, .. } => Some(&server.works[*work].events[*place]),
             _ => None,
         };
-        let found =
-            self.marks.iter().position(|(_, _, mark)| event(mark).is_some_and(|event| event.id == id));
+        let found = self.marks.iter().position(|(_, _, mark)| {
+            event(mark).is_some_and(|event| id.as_deref().is_some_and(|id| event.is_named(id)))
+        });
         let Some(place) = found else { return true };
         let stops = event(&self.marks[place].2).is_some_and(|event| !event.is_response);
         for (watch, link, mark) in self.marks.drain(..place).collect::<Vec<_>>() {
@@ -139,16 +140,26 @@ impl Judge<'_> {
         match mark {
             Mark::Retry(ms) => seen.retry = Some(*ms),
             Mark::Loose(text) => seen.trail.brought_loose(text, link),
-            Mark::Block { work, place, broken } => {
+            Mark::Block { work, place, broken, alias } => {
                 let event = &server.works[*work].events[*place];
                 let texts = &event.texts;
+                // Whatever a live stream brings after it was replayed on another, or under another name, is not known.
+                let is_foreign = seen.plan != Some(server.works[*work].call);
+                if is_foreign {
+                    seen.is_new(); // To the client it is.
+                }
+                let is_new = texts.iter().any(|text| !self.handed.contains_key(text));
+                let is_renamed = !event.aliases.is_empty();
+                if is_renamed || server.restarted || (is_foreign && is_new) {
+                    self.excused.extend(texts.iter().cloned());
+                }
                 // Without an id to know it by, a repeat is handed over again.
                 if matches!(event.id_use, IdUse::TooLong | IdUse::Clears) {
                     self.excused.extend(texts.iter().cloned());
                 }
                 if event.id_use == IdUse::TooLong && !broken {
                     seen.trail.brought_too_long(*work, *place, texts, link);
-                } else if seen.trail.brought(*work, *place, *broken, link, texts) {
+                } else if seen.trail.brought(*work, *place, *broken, link, texts, alias.as_deref()) {
                     self.excused.extend(texts.iter().cloned());
                 }
             }
@@ -179,6 +190,7 @@ impl Judge<'_> {
             }
             return self.breaks(format!("an event of a call that is not live: {call:?} {event:?}"));
         };
+        let odd = self.is_odd(watch, server);
         let seen = &mut self.watches[watch];
         match event {
             Event::Message { key, .. } | Event::Progress { key, .. } => {
@@ -216,9 +228,10 @@ impl Judge<'_> {
                 let stops = self.read_before(after.as_deref(), server);
                 self.happened(Happened::Gap);
                 let works = server.works.iter().filter(|work| Some(work.call) == plan);
-                let real = seen_reported || works.into_iter().any(|work| !work.skipped.is_empty());
+                let works = works.into_iter().filter(|work| !work.skipped.is_empty() || work.reset);
+                let real = seen_reported || server.restarted || works.count() > 0;
                 // Where a counter may be another stream's too, a gap is likely, not certain.
-                let likely = !certain && self.schedule.server.ids == Ids::Global;
+                let likely = !certain && (odd || self.schedule.server.ids == Ids::Global);
                 self.expect(real || likely, || format!("call {plan:?} has a gap that is none: {event:?}"));
                 // There the client stops, in the middle of what it was given.
                 let wants = plan.is_some_and(|plan| self.schedule.calls[plan].on_gap != OnGap::Continue);
@@ -268,16 +281,16 @@ impl Judge<'_> {
         let seen = &mut self.watches[watch];
         let token: String = token.bytes().map(char::from).collect();
         let plan = seen.plan;
-        let mut events =
-            server.works.iter().filter(|work| Some(work.call) == plan).flat_map(|work| &work.events);
-        let known = events.any(|event| event.id.as_deref() == Some(&token));
+        let shared = self.schedule.server.replays == Replays::All || server.restarted;
+        let works = server.works.iter().filter(|work| Some(work.call) == plan || shared);
+        let known = works.flat_map(|work| &work.events).any(|event| event.is_named(&token));
         seen.token = Some(token);
         self.expect(known, || format!("a token that no event had: {call:?}"));
     }
 
     /// The last token of a call is where it was, or the event that held its answer.
     pub(super) fn check_token(&mut self, watch: usize, server: &Server<'_>) {
-        let wants = self.plan(watch).is_some_and(|plan| plan.tokens);
+        let wants = self.plan(watch).is_some_and(|plan| plan.tokens) && !self.is_odd(watch, server);
         let seen = &self.watches[watch];
         let (Place::Cursor(place), true) = (seen.trail.told(server), wants && !seen.parted) else { return };
         let (token, call) = (seen.token.clone(), seen.plan);

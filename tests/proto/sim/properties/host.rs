@@ -50,6 +50,11 @@ impl Judge<'_> {
         self.host.asked = None;
     }
 
+    /// A question is asked, perhaps again.
+    pub(crate) fn on_question(&mut self, id: &str) {
+        self.host.cancelled.remove(id);
+    }
+
     pub(crate) fn on_request_cancelled(&mut self, id: &str) {
         self.host.cancelled.insert(id.to_string());
     }

@@ -4,7 +4,7 @@ use landfall::proto::{CallId, Client, Failure, Outcome, Reason, Settlement};
 
 use super::Judge;
 use crate::sim::agenda::Time;
-use crate::sim::schedule::{Ids, Tool};
+use crate::sim::schedule::{Ids, Incident, Replays, Schedule, Tool};
 use crate::sim::server::Server;
 use crate::sim::shares::Happened;
 use crate::sim::trail::Place;
@@ -50,7 +50,7 @@ impl Judge<'_> {
                 self.on_failure(now, watch, failure, server);
             }
         }
-        self.check_skips(watch);
+        self.check_skips(watch, server);
         self.check_token(watch, server);
     }
 
@@ -71,7 +71,9 @@ impl Judge<'_> {
         let (warned, gaps) = (seen.warned, seen.gaps);
         let visible = self.must_see_gap(seen, work);
         self.expect(gaps > 0 || !visible, || format!("call {plan} has a certain gap, and was not told"));
-        for (place, event) in work.events.iter().enumerate() {
+        // What was taken out of its order can't be told from what is lost.
+        let odd = work.crossed || work.reset || self.answered_elsewhere(work);
+        for (place, event) in work.events.iter().enumerate().filter(|_| !odd) {
             let lost = event.texts.iter().any(|text| !self.handed.contains_key(text));
             let skipped = work.skipped.iter().any(|range| range.contains(&place));
             let reported = (event.broken_once && warned) || gaps > 0 || skipped;
@@ -79,6 +81,19 @@ impl Judge<'_> {
                 format!("call {plan} was answered, {:?} was lost, and nobody was told", event.texts)
             });
         }
+    }
+
+    /// Whether the ids of a call's stream can't tell its place: they were used twice.
+    pub(super) fn is_odd(&self, watch: usize, server: &Server<'_>) -> bool {
+        let plan = self.watches[watch].plan;
+        let mut own = server.works.iter().filter(|work| Some(work.call) == plan);
+        server.restarted || own.any(|work| work.reset || work.crossed) || server_is_odd(self.schedule)
+    }
+
+    /// Whether the response may have come on the stream of another call, before what this one's own still brings.
+    fn answered_elsewhere(&self, work: &Work) -> bool {
+        server_is_odd(self.schedule)
+            && self.watches.iter().filter(|seen| seen.plan != Some(work.call)).any(|seen| seen.gets > 0)
     }
 
     /// Whether events that a resume left out are missing for certain: three ids that rose by 1 came before them, more
@@ -92,6 +107,9 @@ impl Judge<'_> {
                 && !event.broken_once
                 && (event.has_data || *place == 0)
         };
+        if work.crossed || work.reset || server_is_odd(self.schedule) {
+            return false;
+        }
         let [range] = work.skipped.as_slice() else { return false };
         let start = range.clone().find(|place| !came(*place));
         let Some(start) = start.filter(|_| self.schedule.server.ids == Ids::PerStream) else { return false };
@@ -109,7 +127,10 @@ impl Judge<'_> {
     }
 
     /// Events whose handler failed for good are reported before the outcome.
-    fn check_skips(&mut self, watch: usize) {
+    fn check_skips(&mut self, watch: usize, server: &Server<'_>) {
+        if self.is_odd(watch, server) {
+            return;
+        }
         let seen = &self.watches[watch];
         let expected = seen.trail.given_up + seen.trail.failed() + seen.orphans_failed;
         let told = seen.skips;
@@ -124,7 +145,7 @@ impl Judge<'_> {
 
     /// The reason is true, and so is what is said of the execution.
     fn on_failure(&mut self, now: Time, watch: usize, failure: &Failure, server: &Server<'_>) {
-        let plan = self.plan(watch);
+        let (plan, odd) = (self.plan(watch), self.is_odd(watch, server));
         let seen = &self.watches[watch];
         let (call, reason, outcome) = (seen.plan, failure.reason, failure.outcome);
         let place = seen.trail.place(server);
@@ -135,7 +156,11 @@ impl Judge<'_> {
             // What came when the stream was given up, and not what its handlers did since.
             Reason::StreamLost => {
                 let may_resume = !self.schedule.client.page && self.schedule.client.max_retries != Some(0);
-                !matches!(place, Place::Cursor(_)) || seen.posts.len() > 1 || seen.parted || !may_resume
+                !matches!(place, Place::Cursor(_))
+                    || seen.posts.len() > 1
+                    || seen.parted
+                    || !may_resume
+                    || odd
             }
             Reason::Cancelled => seen.cancelled,
             Reason::Closed => self.closing,
@@ -189,4 +214,10 @@ impl Judge<'_> {
             self.expect(!once || *executed <= 1, || format!("call {plan} was executed {executed} times"));
         }
     }
+}
+
+/// Whether ids say less than they do elsewhere.
+fn server_is_odd(schedule: &Schedule) -> bool {
+    schedule.server.replays != Replays::Own
+        || schedule.incidents.iter().any(|(_, what)| *what == Incident::Restart)
 }
