@@ -1,6 +1,7 @@
 // One client's session with one server, behind a proxy of its own.
 import { createCuttingProxy } from "../interop/proxy.mjs";
 import { outcomeOf } from "./clients.mjs";
+import { within } from "./within.mjs";
 
 /** The tools of programs/: the name and the arguments of a call. */
 const TOOLS = {
@@ -10,18 +11,18 @@ const TOOLS = {
   grow: (args) => ({ name: "grow", args }),
 };
 
-let opened = 0;
+let stages = 0;
 
-export async function openStage({ kind, running, upstream, client, scenario }) {
+export async function openStage({ kind, running, upstream, client, scenario, bounds }) {
   const plans = new Map();
   const proxy = await createCuttingProxy({ upstream, plan: (key) => plans.get(key) ?? [] });
   const messages = [];
   let heard = 0;
-  opened += 1;
+  stages += 1;
   const stage = {
     server: running,
     proxy,
-    number: opened,
+    number: stages,
     cuts: kind.cuts,
     tools: { ...TOOLS, ...kind.tools },
     heard: () => heard + messages.length,
@@ -30,14 +31,15 @@ export async function openStage({ kind, running, upstream, client, scenario }) {
       const posts = proxy.exchanges.filter(({ rpc, key: of }) => rpc === "tools/call" && of === key);
       return { ran: posts.length, cancelled: 0 };
     },
-    /** `{ key, progress, end, line() }`: `end` never rejects. */
+    /** `{ key, progress, end, line() }`: `end` never rejects, and comes within `bounds.callMs`. */
     call: (tool, { plan = [], signal, ...args }) => {
       const key = `${tool} ${stage.number} ${Math.random().toString(36).slice(2)}`;
       plans.set(key, plan);
       const progress = [];
       const { name, args: given } = stage.tools[tool]({ ...args, ...(tool === "grow" ? {} : { key }) });
       const onProgress = (step) => progress.push(step);
-      const end = outcomeOf(stage.client.call(name, given, { onProgress, signal }), signal);
+      const outcome = outcomeOf(stage.client.call(name, given, { onProgress, signal }), signal);
+      const end = within(bounds.callMs, "no outcome", outcome).catch(({ message }) => message);
       const line = async () => {
         const outcome = await end;
         const { ran } = await stage.counts(key);
@@ -49,18 +51,22 @@ export async function openStage({ kind, running, upstream, client, scenario }) {
       return { key, progress, end, line };
     },
     async close() {
-      await stage.client?.close();
-      await proxy.close();
+      try {
+        await within(bounds.closeMs, "close() did not end", stage.client?.close());
+      } finally {
+        await proxy.close();
+      }
     },
   };
   try {
-    stage.client = await client.open(proxy.url, {
-      timeouts: scenario.timeouts,
+    const opened = client.open(proxy.url, {
+      timeouts: kind.timeouts ?? scenario.timeouts,
       onMessage: (data) => messages.push(stepOf(data)),
       onChanged: () => {
         heard += 1;
       },
     });
+    stage.client = await within(bounds.callMs, "no session", opened);
   } catch (error) {
     await proxy.close();
     throw error;

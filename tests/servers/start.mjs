@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { within } from "./within.mjs";
 
 const START_MS = 60_000;
 
@@ -18,7 +19,10 @@ export async function start({ command }) {
   const journal = join(folder, "journal");
   await writeFile(journal, "");
   const spawned = (port) => launch(command(port), { PORT: String(port), SERVERS_JOURNAL: journal });
-  let { child, port } = await spawned(0);
+  let { child, port } = await spawned(0).catch(async (error) => {
+    await rm(folder, { recursive: true });
+    throw error;
+  });
   const end = async (signal) => {
     const ended = child.exitCode === null && child.signalCode === null ? once(child, "exit") : undefined;
     child.kill(signal);
@@ -56,16 +60,21 @@ async function launch([program, ...args], env) {
     throw new Error(`${args.join(" ")} ended with ${code}: ${Buffer.concat(said)}`);
   });
   failed.catch(() => {});
-  return { child, port: await Promise.race([portOf(child), failed]) };
+  try {
+    return { child, port: await within(START_MS, "it tells no port", Promise.race([portOf(child), failed])) };
+  } catch (error) {
+    child.kill("SIGKILL");
+    // Of what never ran, nothing else closes its pipes.
+    for (const pipe of child.stdio) pipe.destroy();
+    throw error;
+  }
 }
 
 function portOf(child) {
-  return new Promise((resolve, reject) => {
-    const patience = setTimeout(() => reject(new Error("it tells no port")), START_MS);
+  return new Promise((resolve) => {
     // Read to its end: a program whose pipe is full waits.
     createInterface({ input: child.stdout }).on("line", (line) => {
       if (!/^\{"port": ?\d+\}$/.test(line)) return;
-      clearTimeout(patience);
       resolve(JSON.parse(line).port);
     });
   });
