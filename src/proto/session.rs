@@ -1,8 +1,5 @@
 //! The session: its state, its id and version, and what is known of it.
 
-use std::collections::VecDeque;
-use std::time::Duration;
-
 use super::facts::{Facts, Identity};
 use super::jsonrpc::field;
 use super::machines::dialect::Dialect;
@@ -13,7 +10,6 @@ use super::machines::redirect::Endpoint;
 use super::repeats::Repeats;
 use super::replay::Hints;
 use super::sorted::{SortedMap, SortedSet};
-use super::time::Instant;
 use super::CallId;
 
 /// Where the session stands.
@@ -54,8 +50,6 @@ pub(crate) struct Session {
     pub(crate) no_resume: bool,
     /// Streams that fell silent.
     pub(crate) idle_drops: u32,
-    /// Counts up at each replacement.
-    pub(crate) generation: u32,
     /// Whether it lives.
     pub(crate) liveness: Liveness,
     /// Whether HTTP is answered.
@@ -66,8 +60,6 @@ pub(crate) struct Session {
     pub(crate) repeats: Repeats,
     /// A stream was given up before it showed an id: the server may go on to count for it.
     pub(crate) gave_up_unseen: bool,
-    /// When the latest replacements began.
-    replacements: VecDeque<Instant>,
     /// What a new session must be told again.
     pub(crate) restorable: Restorable,
     /// What the server says of its tools.
@@ -97,12 +89,10 @@ impl Session {
             allowed_headers: SortedSet::default(),
             no_resume: false,
             idle_drops: 0,
-            generation: 0,
             liveness: Liveness::default(),
             outage: Outage::default(),
             gave_up_unseen: false,
             prefixes: SortedMap::new(),
-            replacements: VecDeque::new(),
             restorable: Restorable::default(),
             hints: Hints::default(),
             agreed: None,
@@ -120,22 +110,6 @@ impl Session {
     /// What names it.
     pub(crate) fn identity(&self) -> Identity {
         Identity { id: self.facts.session_id.clone(), version: self.facts.protocol_version.clone() }
-    }
-
-    /// Whether the session may be replaced now: at most three times a minute.
-    pub(crate) fn may_replace(&mut self, now: Instant) -> bool {
-        const MOST: usize = 3;
-        const PER: Duration = Duration::from_secs(60);
-        while self.replacements.front().is_some_and(|began| now.since(*began) >= PER) {
-            self.replacements.pop_front();
-        }
-        self.replacements.len() < MOST
-    }
-
-    /// The session is replaced.
-    pub(crate) fn count_replacement(&mut self, now: Instant) {
-        self.generation += 1;
-        self.replacements.push_back(now);
     }
 
     /// Whether other streams use this prefix of event ids too: then its numbers are no series of one stream.

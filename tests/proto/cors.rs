@@ -24,6 +24,7 @@ fn a_request_that_adds_headers_and_is_rejected_twice_names_what_the_server_must_
         let (post, _) = world.request();
         world.cut(post);
     }
+    world.given_back("s1");
     assert!(world.requests.is_empty(), "no storm");
     let failure = world.failure(world.handshake());
     assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::NetworkError, Some(Hint::Cors)));

@@ -198,9 +198,12 @@ fn after_a_handshake_that_failed_in_either_half_the_next_call_fails_clearly_and_
             world.end(post);
         }
         let (post, _) = if confirming { world.request() } else { (post, request) };
-        world.head(post, 500, "", None);
+        world.head(post, 400, "", None);
         world.end(post);
         assert_eq!(world.failure(world.handshake()).reason, Reason::HttpError);
+        if confirming {
+            world.given_back("s1");
+        }
         let call = world.call();
         let failure = world.failure(call);
         assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::NotSent));
@@ -223,8 +226,12 @@ fn the_handshake_is_a_call_like_others_and_can_be_cancelled_in_either_half() {
         }
         assert_eq!(id_of(&request), format!("\"{}\"", world.client.request_id(world.handshake())));
         world.client.cancel(world.now, world.handshake());
+        world.requests.clear();
         world.drain();
         assert_eq!(world.failure(world.handshake()).reason, Reason::Cancelled);
+        if confirming {
+            world.given_back("s1");
+        }
         world.assert_nothing_is_left();
     }
 }

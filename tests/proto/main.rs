@@ -14,6 +14,7 @@ mod gaps;
 mod guards;
 mod handled;
 mod handshake;
+mod handshakes;
 mod hangs;
 mod jsonrpc;
 mod listening;

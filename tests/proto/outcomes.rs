@@ -251,6 +251,7 @@ fn the_server_is_not_told_of_a_call_that_it_ended_itself_or_that_it_never_got() 
     let (post, _) = world.request();
     world.head(post, 200, SSE, Some("s1"));
     world.cut(post);
+    world.pass(30_000);
     assert!(world.ended.contains_key(&world.handshake()) && told(&world).is_empty(), "never of `initialize`");
 }
 

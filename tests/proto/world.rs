@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landfall::proto::{
     CallId, CallSpec, Challenge, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest, Input,
-    Instant, IoFailure, ListenState, Load, Options, Output, ResponseHead, SessionFacts, Settlement,
+    Instant, IoFailure, ListenState, Load, Method, Options, Output, ResponseHead, SessionFacts, Settlement,
 };
 
 /// The event stream media type, as servers write it.
@@ -382,6 +382,13 @@ impl World {
         let place = self.requests.iter().position(|(_, request)| tells(request));
         let (post, _) = self.requests.remove(place.expect("the server is told")).expect("it was found");
         self.head(post, 202, "", None);
+    }
+
+    /// The session that was begun in vain is ended at the server.
+    pub(crate) fn given_back(&mut self, session: &str) {
+        let (delete, request) = self.request();
+        assert_eq!((request.method, header(&request, "mcp-session-id")), (Method::Delete, Some(session)));
+        self.head(delete, 200, "", None);
     }
 
     pub(crate) fn assert_nothing_is_left(&self) {

@@ -161,7 +161,7 @@ async fn an_http_error_and_a_json_answer_are_told_apart() {
 
 #[wasm_bindgen_test]
 async fn a_server_that_is_not_there_fails_connect() {
-    let rig = Rig::to("http://127.0.0.1:1/mcp", "{}");
+    let rig = Rig::to("http://127.0.0.1:1/mcp", r#"{"handshakeMs":500}"#);
     let handshake = rig.connect();
     assert_eq!(failure(&rig.settled(handshake).await).0, "network_error");
 }

@@ -77,7 +77,7 @@ async function run({ url, items, checkpointEvery, level }) {
   const print = (name, text) => {
     if (LEVELS.indexOf(name) >= level) console.log(`${name.padEnd(7)} ${text}`);
   };
-  const session = await connect(url, { era: "resumable" });
+  const session = await connect(url, { era: "resumable", timeouts: { handshakeMs: 5_000 } });
   try {
     const server = session.serverInfo?.name ?? "a server without a name";
     print("INFO", `connected to ${server}, protocol ${session.protocolVersion}`);

@@ -49,6 +49,7 @@ impl Client {
                 if let Some(old) = self.session.listen {
                     self.fail(now, old, Reason::SessionLost, "the Client began another session");
                 }
+                self.drop_handshake(now);
                 self.session.forget();
                 self.session.agreed = Some(version.clone());
                 let said = format!("{{{}}}", entry.request.content);

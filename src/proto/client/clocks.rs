@@ -63,6 +63,7 @@ impl Client {
             Clock::Recovery => self.on_recovery_over(now, call),
             Clock::Idle => self.on_idle(now, call),
             Clock::Handshake if self.send_answer_again(now, call) => {}
+            Clock::Handshake if self.session.handshake.is_message(call) => self.on_handshake_late(now, call),
             Clock::Connect if self.ledger.peek(call).is_some_and(|entry| !entry.request.kind.asks()) => {
                 self.on_resume_timeout(now, call);
             }
@@ -125,6 +126,7 @@ impl Client {
     fn on_recovery_over(&mut self, now: Instant, call: CallId) {
         let Some(known) = self.known(now, call) else { return };
         let text = match (known.cause, known.resumable) {
+            (Some(Reason::SessionLost), _) if !self.is_ready() => &*self.no_session(),
             (Some(_), _) => "it could not be sent again",
             (None, true) => "no resume brought anything new",
             (None, false) => "the stream fell silent, can't be resumed and did not go on",
@@ -172,7 +174,8 @@ fn running_clock(entry: &Call) -> Option<Clock> {
 
 fn clock_of_stream(entry: &Call) -> Option<Clock> {
     let Some(stream) = entry.lineage.stream.as_ref() else {
-        return entry.was_sent().then_some(Clock::Recovery);
+        // Nothing of it was sent, but the session that it was to go to is lost.
+        return (entry.was_sent() || entry.delivery.cause.is_some()).then_some(Clock::Recovery);
     };
     match stream.phase {
         Phase::Posting(_) | Phase::Elsewhere => Some(Clock::Call),

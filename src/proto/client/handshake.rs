@@ -1,21 +1,21 @@
 //! The session's beginning and end.
 
+use std::time::Duration;
+
+use super::replace::LOST;
 use super::{Client, Output};
 use crate::proto::era::Era;
 use crate::proto::error::Reason;
-use crate::proto::event::{Diagnostics, Event, Failure, SessionState, Settlement};
+use crate::proto::event::{
+    AttemptResult, Diagnostics, DropCause, Event, Failure, Level, SessionState, Settlement,
+};
 use crate::proto::facts::{Identity, Offer};
 use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Call, Kind};
-use crate::proto::machines::dispatch::{Ending, Why};
-use crate::proto::machines::redirect::Hop;
 use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
-
-/// The wait for a DELETE.
-pub(super) const CLOSE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 impl Client {
     /// Begins the handshake, which is a call: [`Output::Ready`] or a failed settlement of it follows. None where the messages
@@ -42,20 +42,20 @@ impl Client {
             self.event(now, None, Event::State { state: SessionState::Connecting });
             self.session.state = State::Initializing;
             self.session.handshake.connects(call);
-            self.initialize(now, call);
+            self.open_initialize(now, call);
+            self.post(now, call);
         }
         Some(call)
     }
 
-    /// Sends `initialize`, always with the same parameters.
-    pub(super) fn initialize(&mut self, now: Instant, call: CallId) {
+    /// Enters `initialize` into the ledger, always with the same parameters.
+    pub(super) fn open_initialize(&mut self, now: Instant, call: CallId) {
         let members = match (&self.session.agreed, &self.session.facts.hello) {
             (Some(_), Some(hello)) => members("initialize", hello, "", None),
             _ => self.own_hello(),
         };
         let entry = self.entry(now, Kind::Initialize, "initialize", members);
         self.open_as(call, entry);
-        self.post(now, call);
     }
 
     fn own_hello(&self) -> String {
@@ -76,9 +76,10 @@ impl Client {
         text: String,
         identity: Identity,
     ) {
-        match self.read_offer(text, identity) {
+        match self.read_offer(text, identity.clone()) {
             Ok(offer) => self.adopt(now, offer, Some(entry.diagnostics)),
             Err((reason, said)) => {
+                self.give_back(now, identity);
                 let failure = self.failure(now, entry, reason, &said);
                 self.on_handshake_failed(now, failure);
             }
@@ -119,10 +120,108 @@ impl Client {
         self.post(now, call);
     }
 
+    /// What bounds the wait for the answer to a message of a handshake: from its first attempt on where the host asked for
+    /// it, else each attempt. Time that a provider of credentials took does not count.
+    pub(super) fn bound_handshake(&mut self, now: Instant, call: CallId, kind: Kind) {
+        let owner = Owner::Call(call);
+        if self.timers.at(owner, Clock::Handshake).is_some() {
+            return;
+        }
+        let by = self.session.handshake.by;
+        let goes_on = kind == Kind::Initialized && by > now;
+        let at = if goes_on { by } else { now + self.config.timeouts.handshake };
+        self.timers.set(owner, Clock::Handshake, at);
+        self.session.handshake.by = at;
+    }
+
+    /// A message of the handshake met what passes: it is sent again after a wait, as long as somebody waits for that.
+    pub(super) fn greet_again(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        reason: Reason,
+        text: &str,
+        floor: Option<Duration>,
+    ) {
+        let floor = floor.unwrap_or_default();
+        self.note_greeted(call, reason);
+        if let Some(exchange) = self.leave_stream(now, call).and_then(|stream| stream.exchange()) {
+            self.abort(exchange);
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
+        let attempt = u32::try_from(entry.delivery.repeat()).unwrap_or(u32::MAX);
+        // What the attempt began, nobody uses.
+        let begun = entry.delivery.identity.as_mut().map(std::mem::take).unwrap_or_default();
+        self.give_back(now, begun);
+        let wait = self.own_wait(call, attempt - 1).max(floor);
+        self.session.handshake.meets(reason, text);
+        let (mut level, next) = (Level::Reissue, now + wait);
+        if self.session.handshake.replaces() {
+            level = Level::L2;
+            self.timers.stop(Owner::Call(call), Clock::Handshake);
+            self.session.handshake.by = next + self.config.timeouts.handshake;
+            self.tell_who_waits(now, attempt, wait, floor);
+            if !self.is_awaited(next) {
+                return self.fail(now, call, reason, text);
+            }
+        } else if now + floor >= self.session.handshake.by {
+            return self.fail_over_budget(now, call, floor);
+        }
+        if let Some(entry) = self.ledger.get(call) {
+            entry.lineage.planned = Some((level, wait));
+            self.timers.set(Owner::Call(call), Clock::Wait, next);
+        }
+    }
+
+    /// Makes an attempt of the handshake.
+    pub(super) fn greet(&mut self, now: Instant, call: CallId) {
+        if self.session.handshake.replaces() && !self.is_awaited(now) {
+            let met = self.session.handshake.met().cloned();
+            let (reason, text) = met.unwrap_or_else(|| (Reason::SessionLost, LOST.to_string()));
+            return self.fail(now, call, reason, &text);
+        }
+        // No id goes out twice: a server may be at work for the one before.
+        let is_again = |entry: &Call| entry.delivery.reissues() > 0 && entry.request.kind.wants_response();
+        if self.ledger.peek(call).is_some_and(is_again) {
+            let id = self.next_wire_id(call);
+            self.ledger.rename(call, id);
+        }
+        self.note_attempt(now, call);
+        self.post(now, call);
+    }
+
+    /// How an attempt of the handshake ended that was not the first.
+    fn note_greeted(&mut self, call: CallId, reason: Reason) {
+        let Some(entry) = self.ledger.get(call).filter(|entry| entry.delivery.reissues() > 0) else { return };
+        let Some(attempt) = entry.diagnostics.attempts.last_mut() else { return };
+        (attempt.result, attempt.status) = match reason {
+            Reason::HttpError => (AttemptResult::Refused, entry.diagnostics.last_status),
+            Reason::ConnectTimeout => (AttemptResult::Timeout, None),
+            _ => (AttemptResult::NetworkError, None),
+        };
+    }
+
+    /// `handshakeMs` is over.
+    pub(super) fn on_handshake_late(&mut self, now: Instant, call: CallId) {
+        let within = format!("within {}", self.named(call, Clock::Handshake));
+        let late = format!("the server did not answer {within}");
+        if self.session.handshake.replaces() {
+            return self.lost(now, call, Reason::ConnectTimeout, DropCause::Network.into(), &late, None);
+        }
+        match self.session.handshake.met().cloned() {
+            None => self.fail(now, call, Reason::ConnectTimeout, &late),
+            // What is known to be wrong is more telling.
+            Some((reason, text)) => {
+                self.fail(now, call, reason, &format!("{text}; no other attempt was answered {within}"));
+            }
+        }
+    }
+
     /// The server took `notifications/initialized`: the queue may go.
     pub(super) fn on_confirmed(&mut self, now: Instant) {
         self.session.state = State::Ready;
         self.session.began = true;
+        let replaces = self.session.handshake.replaces();
         self.session.handshake.over();
         let greeting = std::mem::take(&mut self.session.handshake.greeting);
         let message = self.keep(&greeting);
@@ -133,11 +232,22 @@ impl Client {
         let changed = facts.capabilities() != old;
         self.outputs.push_back(Output::Ready(message));
         self.event(now, None, Event::State { state: SessionState::Ready });
-        if self.session.generation > 0 {
+        if replaces {
             self.on_replaced(now, changed);
         }
         self.listen(now);
         self.send_queued(now);
+    }
+
+    /// The Client began a session itself: ours is not needed.
+    pub(super) fn drop_handshake(&mut self, now: Instant) {
+        let Some(message) = self.session.handshake.message() else { return };
+        self.session.handshake.over();
+        let begun = match (self.release(now, message), self.session.state) {
+            (_, State::Confirming) => Some(self.session.identity()),
+            (entry, _) => entry.and_then(|entry| entry.delivery.identity),
+        };
+        self.give_back(now, begun.unwrap_or_default());
     }
 
     /// The handshake failed: the host is told, and every call that waits for it ends for the same reason.
@@ -149,6 +259,12 @@ impl Client {
         }
         if self.session.is_over() {
             return;
+        }
+        // Nobody else knows of what it began.
+        if self.session.state == State::Confirming
+            && !matches!(failure.diagnostics.last_status, Some(404 | 410))
+        {
+            self.give_back(now, self.session.identity());
         }
         self.session.state = State::Lost;
         if host.is_none() {
@@ -176,12 +292,12 @@ impl Client {
             self.fail(now, call, Reason::Closed, "the session was closed");
         }
         self.server_requests.end_all();
-        if !tell {
-            return self.finish_close(now);
+        if tell {
+            self.give_back(now, self.session.identity());
         }
-        let ending = Ending { why: Why::Close, identity: self.session.identity(), redirects: 0 };
-        self.delete(ending, Hop::default());
-        self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
+        if !self.dispatch.is_ending() {
+            self.finish_close(now);
+        }
     }
 
     /// The DELETE was answered, failed, or took too long; or there was none to send.

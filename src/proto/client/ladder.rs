@@ -50,6 +50,7 @@ impl Client {
         let again = match entry.lineage.earlier {
             _ if entry.is_endless() && entry.diagnostics.events > 0 => Again::Subscribe,
             Some(_) => Again::Earlier,
+            None if self.session.handshake.is_message(call) => Again::Handshake,
             None if self.may_reissue(now, call) => Again::Reissue,
             None => Again::No,
         };
@@ -101,6 +102,7 @@ impl Client {
             Step::GiveUp => self.give_up_silent(now, call),
             Step::Double => self.send_beside(now, call),
             Step::Wait(reason) => self.wait_for_earlier(now, call, reason),
+            Step::Greet(reason) => self.greet_again(now, call, reason, loss.text, loss.floor),
             Step::Subscribe(reason) => self.subscribe_again(now, call, reason, loss.why, loss.floor),
             Step::Reissue(reason) => {
                 let why = if limited(reason) { DropCause::Network.into() } else { loss.why };

@@ -1,13 +1,14 @@
 //! Whether the session lives: asks the machine of that name, and obeys.
 
-use super::handshake::CLOSE_WAIT;
+use std::time::Duration;
+
 use super::ladder::Loss;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Settlement};
 use crate::proto::facts::Identity;
 use crate::proto::ledger::{members, Call, Kind};
-use crate::proto::machines::dispatch::{Ending, Why};
+use crate::proto::machines::dispatch::Ending;
 use crate::proto::machines::liveness::{Pong, Proof, Trial, Verdict};
 use crate::proto::machines::recovery::Happened;
 use crate::proto::machines::redirect::Hop;
@@ -16,6 +17,9 @@ use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
+
+/// The wait for a DELETE.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 impl Client {
     /// Asks by `ping` whether the session lives; one question for all calls.
@@ -72,7 +76,7 @@ impl Client {
         self.config.replace_session
             && (!self.config.carry || self.session.agreed.is_some())
             && self.session.facts.session_id.is_some()
-            && self.session.may_replace(now)
+            && self.session.handshake.wait(now).is_zero()
     }
 
     fn ask_at(&mut self, now: Instant, at: Instant) {
@@ -127,7 +131,8 @@ impl Client {
     fn begin_trial(&mut self, now: Instant) {
         let call = self.number();
         self.session.liveness.tries(call);
-        self.initialize(now, call);
+        self.open_initialize(now, call);
+        self.post(now, call);
     }
 
     /// The server answered the trial's `initialize`. One that answers no pings at all says nothing by that: the session
@@ -190,14 +195,18 @@ impl Client {
         self.give_back(now, offer.map(|offer| offer.identity).or(identity).unwrap_or_default());
     }
 
-    /// Begins the session that replaces a dead one: with what a trial has of it already.
-    pub(super) fn begin_session(&mut self, now: Instant) {
+    /// Begins the session that replaces a dead one, after a wait: with what a trial has of it already.
+    pub(super) fn begin_session(&mut self, now: Instant, wait: Duration) {
         match self.session.liveness.take_trial() {
             None => {
                 let call = self.number();
                 self.session.state = State::Initializing;
                 self.session.handshake.sends(call);
-                self.initialize(now, call);
+                self.open_initialize(now, call);
+                match wait.is_zero() {
+                    true => self.post(now, call),
+                    false => self.timers.set(Owner::Call(call), Clock::Wait, now + wait),
+                }
             }
             Some(Trial::Initializing(call)) => {
                 self.session.state = State::Initializing;
@@ -210,28 +219,27 @@ impl Client {
         }
     }
 
-    /// Ends a session that was only tried. Nobody waits for the answer.
-    fn give_back(&mut self, now: Instant, identity: Identity) {
+    /// Ends a session that is not used. Nobody waits for the answer.
+    pub(super) fn give_back(&mut self, now: Instant, identity: Identity) {
         if identity.id.is_none() {
             return;
         }
-        self.delete(Ending { why: Why::GiveBack, identity, redirects: 0 }, Hop::default());
+        self.delete(Ending { identity, redirects: 0 }, Hop::default());
         self.timers.set(Owner::Session, Clock::Close, now + CLOSE_WAIT);
     }
 
     /// A DELETE was answered, or failed.
-    pub(super) fn on_delete_over(&mut self, now: Instant, why: Why) {
-        if why == Why::Close {
-            self.finish_close(now);
-        } else if !self.session.is_over() {
+    pub(super) fn on_delete_over(&mut self, now: Instant) {
+        if !self.dispatch.is_ending() {
             self.timers.stop(Owner::Session, Clock::Close);
+            self.finish_close(now);
         }
     }
 
     /// A DELETE took too long.
     pub(super) fn on_delete_timeout(&mut self, now: Instant) {
         for exchange in self.dispatch.open() {
-            if self.dispatch.ending(exchange).is_some_and(|ending| ending.why == Why::GiveBack) {
+            if self.dispatch.ending(exchange).is_some() {
                 self.abort(exchange);
             }
         }

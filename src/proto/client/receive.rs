@@ -8,7 +8,7 @@ use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause, Event, Recent, Settlement};
 use crate::proto::facts::Identity;
 use crate::proto::gap::split;
-use crate::proto::http::{IoFailure, Reach, Redirect, ResponseHead};
+use crate::proto::http::{IoFailure, Redirect, ResponseHead};
 use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::Session;
@@ -419,9 +419,9 @@ impl Client {
     }
 
     pub(super) fn on_failed(&mut self, now: Instant, exchange: ExchangeId, failure: IoFailure) {
-        if let Some(why) = self.dispatch.ending(exchange).map(|ending| ending.why) {
+        if self.dispatch.ending(exchange).is_some() {
             self.dispatch.over(exchange);
-            return self.on_delete_over(now, why);
+            return self.on_delete_over(now);
         }
         let Some(call) = self.dispatch.owner_of(exchange) else { return };
         if self.is_hedge(call, exchange) {
@@ -433,27 +433,7 @@ impl Client {
             return self.send_queued(now);
         }
         match self.stream(call).map(|stream| &stream.phase) {
-            Some(Phase::Posting(_)) => {
-                if self.judge_rejected_post(now, call) || self.send_answer_again(now, call) {
-                    return self.send_queued(now);
-                }
-                let Some(entry) = self.ledger.get(call) else { return };
-                let reach = failure.reach();
-                match reach {
-                    Reach::Unready | Reach::Late => entry.delivery.never_left(),
-                    Reach::NotSent | Reach::Unknown => {
-                        entry.delivery.unanswered(now, reach == Reach::Unknown);
-                    }
-                }
-                let text = self.network_text(&failure);
-                match reach {
-                    Reach::Late => self.fail(now, call, Reason::ConnectTimeout, &text),
-                    Reach::Unready | Reach::NotSent | Reach::Unknown => {
-                        let why = DropCause::Network.into();
-                        self.lost(now, call, Reason::NetworkError, why, &text, None);
-                    }
-                }
-            }
+            Some(Phase::Posting(_)) => self.on_post_failed(now, call, &failure),
             Some(Phase::Resuming(_)) => self.on_resume_failed(now, call),
             Some(Phase::Reading(..)) => self.on_body_over(now, call, DropCause::Network),
             _ => {}

@@ -338,6 +338,9 @@ impl Client {
         if self.session.listen == Some(call) {
             return self.open_listen(now, call);
         }
+        if self.session.handshake.is_message(call) && self.stream(call).is_none() {
+            return self.greet(now, call);
+        }
         if !self.may_attempt(now, call) {
             return;
         }

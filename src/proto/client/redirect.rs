@@ -176,7 +176,7 @@ impl Client {
         self.abort(exchange);
         match self.config.redirects.judge(head, Method::Delete, ending.redirects) {
             Verdict::Follow(hop) => self.delete(ending, hop),
-            _ => self.on_delete_over(now, ending.why),
+            _ => self.on_delete_over(now),
         }
     }
 }

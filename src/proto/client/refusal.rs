@@ -1,10 +1,12 @@
-//! A status that is no success: what it says of the session, of the credentials, and of the request.
+//! A POST that was refused: by the network, or by a status that is no success. What that says of the session, of the
+//! credentials, and of the request.
 
 use std::time::Duration;
 
 use super::Client;
+use crate::proto::error::Reason;
 use crate::proto::event::DropCause;
-use crate::proto::http::ResponseHead;
+use crate::proto::http::{IoFailure, Reach, ResponseHead};
 use crate::proto::jsonrpc::{scan, Id, Message, Payload};
 use crate::proto::ledger::{Kind, Refusal};
 use crate::proto::machines::dialect::{is_unread, Meaning, Refused, Whose};
@@ -37,6 +39,30 @@ impl Client {
         self.timers.set(owner, Clock::Refusal, at);
     }
 
+    /// A POST got no HTTP answer.
+    pub(super) fn on_post_failed(&mut self, now: Instant, call: CallId, failure: &IoFailure) {
+        if self.judge_rejected_post(now, call) || self.send_answer_again(now, call) {
+            return;
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
+        let reach = failure.reach();
+        match reach {
+            Reach::Unready | Reach::Late => entry.delivery.never_left(),
+            Reach::NotSent | Reach::Unknown => entry.delivery.unanswered(now, reach == Reach::Unknown),
+        }
+        let text = self.network_text(failure);
+        match reach {
+            Reach::Late => self.fail(now, call, Reason::ConnectTimeout, &text),
+            // It is no matter of the network, and time alone does not change it.
+            Reach::Unready if self.session.handshake.is_message(call) => {
+                self.fail(now, call, Reason::NetworkError, &text);
+            }
+            Reach::Unready | Reach::NotSent | Reach::Unknown => {
+                self.lost(now, call, Reason::NetworkError, DropCause::Network.into(), &text, None);
+            }
+        }
+    }
+
     /// A status that is no success, with what was read of its body.
     pub(super) fn on_refusal(&mut self, now: Instant, call: CallId, head: &ResponseHead, bytes: &[u8]) {
         let body = String::from_utf8_lossy(bytes);
@@ -55,6 +81,7 @@ impl Client {
             marked: has_session_marker(code, &body),
             believed: self.session.believed_marker,
             error: error_id.as_ref().map_or(Whose::Nobodys, |id| whose(id, entry.wire_id())),
+            greets: self.session.handshake.is_message(call),
             // To a Client's handshake a 5xx is no answer: whoever is on the way may have written it.
             may_answer: kind.wants_response() && !(kind == Kind::Handshake && head.status >= 500),
         };

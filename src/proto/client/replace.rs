@@ -8,6 +8,7 @@ use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause, Sessio
 use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::field;
 use crate::proto::ledger::Kind;
+use crate::proto::machines::handshake::MOST;
 use crate::proto::session::State;
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
@@ -43,7 +44,9 @@ impl Client {
         match entry.request.kind {
             Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout => {}
             Kind::Request if !entry.request.dialect.has_session() => {}
-            Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}
+            Kind::Request | Kind::Notification if replace && !entry.was_sent() => {
+                self.await_session(now, call)
+            }
             Kind::Request if replace && may_reissue && !entry.delivery.carried_over => {
                 entry.delivery.carried_over = true;
                 if entry.delivery.reissue_why.is_none() {
@@ -51,6 +54,7 @@ impl Client {
                 }
                 self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.requeue(now, call);
+                self.await_session(now, call);
             }
             // It may be refused for the same session, unread: its headers are about to tell.
             Kind::Request
@@ -69,6 +73,7 @@ impl Client {
                     self.abort(exchange);
                 }
                 self.requeue(now, call);
+                self.await_session(now, call);
             }
             _ => self.fail(now, call, Reason::SessionLost, LOST),
         }
@@ -96,6 +101,7 @@ impl Client {
         }
         self.plan_next_session(now, call);
         self.requeue(now, call);
+        self.await_session(now, call);
         self.send_queued(now);
     }
 
@@ -114,19 +120,21 @@ impl Client {
         self.set_clocks(now, call);
     }
 
-    /// Begins a new session, where that is wanted and was not done too often. One flight for all calls.
+    /// Begins a new session, where that is wanted: at once, or when so many have not come to be within a minute. One flight
+    /// for all calls.
     pub(super) fn replace_session(&mut self, now: Instant) -> bool {
         let began = if self.config.carry { self.session.agreed.is_some() } else { self.session.began };
-        let may = self.config.replace_session && began && self.session.may_replace(now);
-        if !may {
+        let may = self.config.replace_session && began;
+        let wait = self.session.handshake.wait(now);
+        if !may || !wait.is_zero() {
             self.end_trial(now);
         }
         self.session.forget();
         if may {
             self.stats.levels.l2.tried += 1;
-            self.session.count_replacement(now);
+            self.session.handshake.begins(now + self.config.timeouts.recovery);
             self.event(now, None, Event::State { state: SessionState::Recovering });
-            self.begin_session(now);
+            self.begin_session(now, wait);
         }
         may
     }
@@ -134,7 +142,9 @@ impl Client {
     /// The new session is ready: it is told what the old one knew, and the application that it is another.
     pub(super) fn on_replaced(&mut self, now: Instant, capabilities_changed: bool) {
         self.stats.levels.l2.won += 1;
+        self.session.handshake.came(now);
         for call in self.dispatch.waiting() {
+            self.set_clocks(now, call);
             self.call_event(now, call, Event::SessionReplaced { capabilities_changed });
         }
         for members in self.session.restorable.requests() {
@@ -149,6 +159,52 @@ impl Client {
                 let message = self.keep(&text);
                 self.event(now, None, Event::Message { message, key: None, seam: false });
             }
+        }
+    }
+
+    /// A call in the queue waits for the session that replaces a lost one, under its `recoveryMs`. One whose clocks end
+    /// before another session may begin ends now.
+    pub(super) fn await_session(&mut self, now: Instant, call: CallId) {
+        if !self.session.handshake.replaces() {
+            return;
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.delivery.cause.get_or_insert(Reason::SessionLost);
+        self.set_clocks(now, call);
+        let wait = self.session.handshake.wait(now);
+        if !wait.is_zero() && self.passes_budget(now, call, wait) {
+            let seconds = wait.as_secs_f64().ceil();
+            let text = format!(
+                "{LOST}, {MOST} have replaced others within a minute, and the next is tried in {seconds} s"
+            );
+            self.fail(now, call, Reason::SessionLost, &text);
+        }
+    }
+
+    /// Whether another attempt at this instant is of use: a call waits for the new session, or the application listens for
+    /// what belongs to no call, and the old one was lost a while ago at most.
+    pub(super) fn is_awaited(&self, at: Instant) -> bool {
+        let is_call = |call| self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
+        (self.config.listen && self.session.handshake.lasts(at))
+            || self.dispatch.waiting().into_iter().any(is_call)
+    }
+
+    /// The handshake is tried again after a wait: who waits for it is told, or ends where the server asks for more time than
+    /// it has.
+    pub(super) fn tell_who_waits(&mut self, now: Instant, attempt: u32, wait: Duration, floor: Duration) {
+        for call in self.dispatch.waiting() {
+            match !floor.is_zero() && self.passes_budget(now, call, floor) {
+                true => self.fail_over_budget(now, call, floor),
+                false => self.announce(now, call, Level::L2, attempt, wait),
+            }
+        }
+    }
+
+    /// Why there is no session to go on in.
+    pub(super) fn no_session(&self) -> String {
+        match self.session.handshake.met() {
+            Some((_, text)) => format!("{LOST}, and there is no new one: {text}"),
+            None => LOST.to_string(),
         }
     }
 

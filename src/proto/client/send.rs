@@ -46,7 +46,10 @@ impl Client {
         // Whoever is not sent at once waits in the queue, and the queue is bounded.
         match self.dispatch.place(call) {
             Place::Gone => {}
-            Place::Waits => self.call_event(now, call, Event::Queued),
+            Place::Waits => {
+                self.call_event(now, call, Event::Queued);
+                self.await_session(now, call);
+            }
             Place::TooMany => {
                 let text = format!("more than {} calls wait (limits.maxQueued)", self.config.max_queued);
                 self.dispatch.leave(call);
@@ -165,22 +168,12 @@ impl Client {
                 let at = now + entry.request.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }
-            Kind::Initialize
-            | Kind::Handshake
-            | Kind::Notification
-            | Kind::Control
-            | Kind::Restore
-            | Kind::Terminate => {
+            Kind::Handshake | Kind::Notification | Kind::Control | Kind::Restore | Kind::Terminate => {
                 let at = now + entry.request.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
-                if kind == Kind::Initialize {
-                    self.session.handshake.by = at;
-                }
             }
             Kind::Listen | Kind::Scout => {}
-            Kind::Initialized => {
-                self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake.by);
-            }
+            Kind::Initialize | Kind::Initialized => self.bound_handshake(now, call, kind),
         }
     }
 

@@ -48,7 +48,10 @@ impl Client {
         self.tell_warned(now, call);
         self.keep_unreported(call);
         self.note_given_up(call);
-        let Some(entry) = self.release(now, call) else { return };
+        let Some(mut entry) = self.release(now, call) else { return };
+        if entry.request.kind == Kind::Initialize {
+            self.give_back(now, entry.delivery.identity.take().unwrap_or_default());
+        }
         let (kind, delivery, wire_id) = (entry.request.kind, entry.outcome(), entry.wire_id().clone());
         let tells = Self::should_tell(&entry, reason);
         let (why, answers) = (entry.delivery.cancel_reason.clone(), entry.request.answers);

@@ -71,6 +71,8 @@ pub(crate) struct Refused {
     pub(crate) believed: bool,
     /// Whose error it is.
     pub(crate) error: Whose,
+    /// It is of our own handshake, which is made again where it meets what passes: whoever is on the way may have written it.
+    pub(crate) greets: bool,
     /// Whether an error may be the answer of the request, and not a stranger's on the way.
     pub(crate) may_answer: bool,
 }
@@ -211,6 +213,7 @@ impl Dialect {
         match status {
             401 => Meaning::Final(Reason::Unauthorized),
             403 => Meaning::Final(Reason::Forbidden),
+            408 | 425 | 429 | 500 | 502..=599 if refused.greets => Meaning::Later(Reason::HttpError),
             _ if refused.may_answer && refused.error != Whose::Nobodys => Meaning::Answer,
             300..=399 => Meaning::Final(Reason::Redirected),
             408 | 425 | 429 | 502 | 503 | 504 => Meaning::Later(Reason::HttpError),
@@ -313,6 +316,7 @@ mod tests {
             marked: false,
             believed: false,
             error: Whose::Nobodys,
+            greets: false,
             may_answer: true,
         }
     }
@@ -364,6 +368,13 @@ mod tests {
         ];
         for (refused, meaning) in rows {
             assert_eq!(Dialect::Legacy.judge(refused), meaning, "{refused:?}");
+        }
+        for (status, passes) in
+            [(408, true), (425, true), (429, true), (500, true), (501, false), (503, true), (409, false)]
+        {
+            let greets = Refused { greets: true, ..with(status, Whose::Ours, true) };
+            let meaning = if passes { Later(Reason::HttpError) } else { Answer };
+            assert_eq!(Dialect::Legacy.judge(greets), meaning, "{status} to our own handshake");
         }
         for (status, unread) in
             [(401, true), (405, true), (415, true), (404, false), (500, false), (503, false)]

@@ -36,19 +36,9 @@ pub(crate) enum Slot {
 /// A session that is ended by a DELETE.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
-    pub(crate) why: Why,
     pub(crate) identity: Identity,
     /// How many redirects led to the request under way.
     pub(crate) redirects: u32,
-}
-
-/// Why a session is ended.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// By `close`.
-    Close,
-    /// It was tried and is not needed.
-    GiveBack,
 }
 
 /// What a call in the queue waits for.
@@ -153,6 +143,11 @@ impl Dispatch {
             Some(Purpose::Delete(ending)) => Some(ending),
             _ => None,
         }
+    }
+
+    /// Whether a session is being ended.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.exchanges.values().any(|purpose| matches!(purpose, Purpose::Delete(_)))
     }
 
     /// All that are under way.
@@ -370,10 +365,12 @@ mod tests {
     fn an_exchange_has_an_owner_while_it_is_under_way() {
         let mut dispatch = two_connections();
         let exchange = launch(&mut dispatch, Slot::Caller);
-        let ending = Ending { why: Why::Close, identity: Identity::default(), redirects: 1 };
+        assert!(!dispatch.is_ending());
+        let ending = Ending { identity: Identity::default(), redirects: 1 };
         let delete = dispatch.launch(Purpose::Delete(ending));
         assert_eq!((dispatch.owner_of(exchange), dispatch.owner_of(delete)), (Some(CallId(9)), None));
-        assert_eq!(dispatch.ending(delete).map(|ending| ending.why), Some(Why::Close));
+        assert_eq!(dispatch.ending(delete).map(|ending| ending.redirects), Some(1));
+        assert!(dispatch.is_ending());
         assert!(dispatch.ending(exchange).is_none());
         assert_eq!((dispatch.open(), dispatch.open_count()), (vec![exchange, delete], 2));
         dispatch.over(exchange);

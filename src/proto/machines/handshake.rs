@@ -1,7 +1,16 @@
-//! The handshake: who asked for it, which message of it is under way, and by when it must be done.
+//! The handshake: who asked for it, which message of it is under way, by when it must be done, what its latest attempt
+//! met, and how often a session may come to replace another.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::proto::error::Reason;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
+
+/// So many sessions may come to replace others within [`PER`].
+pub(crate) const MOST: usize = 3;
+const PER: Duration = Duration::from_secs(60);
 
 /// A session's beginning, until calls are sent in it.
 #[derive(Debug, Default)]
@@ -10,10 +19,16 @@ pub(crate) struct Handshake {
     host: Option<CallId>,
     /// Its message under way: `initialize`, then `notifications/initialized`.
     message: Option<CallId>,
-    /// When it must be done.
+    /// When the attempt under way must be done.
     pub(crate) by: Instant,
+    /// One that replaces a session lasts until then, if no call waits for it.
+    until: Instant,
+    /// What the latest attempt met that passes.
+    met: Option<(Reason, String)>,
     /// The response to `initialize`.
     pub(crate) greeting: String,
+    /// When the latest sessions came to be that replaced others.
+    replaced: VecDeque<Instant>,
 }
 
 impl Handshake {
@@ -22,9 +37,23 @@ impl Handshake {
         (self.host, self.message) = (Some(call), Some(call));
     }
 
+    /// A session is to be replaced.
+    pub(crate) fn begins(&mut self, until: Instant) {
+        (self.host, self.met, self.until) = (None, None, until);
+    }
+
     /// This message of it goes out.
     pub(crate) fn sends(&mut self, message: CallId) {
         self.message = Some(message);
+    }
+
+    /// Whether this call is its message under way.
+    pub(crate) fn is_message(&self, call: CallId) -> bool {
+        self.message == Some(call)
+    }
+
+    pub(crate) fn message(&self) -> Option<CallId> {
+        self.message
     }
 
     /// The message under way, where the host means the handshake; else the call itself.
@@ -32,10 +61,46 @@ impl Handshake {
         self.message.filter(|_| self.host == Some(call)).unwrap_or(call)
     }
 
-    /// It is done, or failed. The call that the host waits for.
+    /// Whether it is under way to replace a session.
+    pub(crate) fn replaces(&self) -> bool {
+        self.message.is_some() && self.host.is_none()
+    }
+
+    /// An attempt met what passes.
+    pub(crate) fn meets(&mut self, reason: Reason, text: &str) {
+        self.met = Some((reason, text.to_string()));
+    }
+
+    /// What the latest attempt met, where there was one.
+    pub(crate) fn met(&self) -> Option<&(Reason, String)> {
+        self.met.as_ref()
+    }
+
+    /// Whether another attempt may be made at this instant though no call waits for it.
+    pub(crate) fn lasts(&self, at: Instant) -> bool {
+        at < self.until
+    }
+
+    /// It failed, or is done. The call that the host waits for.
     pub(crate) fn over(&mut self) -> Option<CallId> {
         self.message = None;
         self.host.take()
+    }
+
+    /// Another session came to be.
+    pub(crate) fn came(&mut self, now: Instant) {
+        self.replaced.push_back(now);
+        if self.replaced.len() > MOST {
+            self.replaced.pop_front();
+        }
+    }
+
+    /// How long it is until another session may begin to replace this one.
+    pub(crate) fn wait(&self, now: Instant) -> Duration {
+        match self.replaced.front() {
+            Some(first) if self.replaced.len() == MOST => (*first + PER).since(now),
+            _ => Duration::ZERO,
+        }
     }
 }
 
@@ -47,22 +112,45 @@ mod tests {
     const SECOND: CallId = CallId(2);
     const OTHER: CallId = CallId(3);
 
+    fn at(seconds: u64) -> Instant {
+        Instant::from_micros(seconds * 1_000_000)
+    }
+
     #[test]
     fn the_host_knows_it_by_its_first_message_until_it_is_over() {
         let mut handshake = Handshake::default();
         handshake.connects(FIRST);
-        assert_eq!(handshake.meant_by(FIRST), FIRST);
+        assert_eq!((handshake.meant_by(FIRST), handshake.replaces()), (FIRST, false));
         handshake.sends(SECOND);
+        assert!(handshake.is_message(SECOND) && !handshake.is_message(FIRST));
         assert_eq!((handshake.meant_by(FIRST), handshake.meant_by(OTHER)), (SECOND, OTHER));
         assert_eq!((handshake.over(), handshake.over()), (Some(FIRST), None));
-        assert_eq!(handshake.meant_by(FIRST), FIRST);
+        assert_eq!((handshake.meant_by(FIRST), handshake.message()), (FIRST, None));
     }
 
     #[test]
-    fn nobody_waits_for_one_that_replaces_a_session() {
+    fn nobody_waits_for_one_that_replaces_a_session_and_it_lasts_for_a_while() {
         let mut handshake = Handshake::default();
+        handshake.meets(Reason::HttpError, "503");
+        handshake.begins(at(10));
+        assert!(handshake.met().is_none() && !handshake.replaces());
         handshake.sends(FIRST);
-        handshake.sends(SECOND);
+        assert!(handshake.replaces() && handshake.lasts(at(9)) && !handshake.lasts(at(10)));
+        handshake.meets(Reason::NetworkError, "cut");
+        assert_eq!(handshake.met(), Some(&(Reason::NetworkError, "cut".to_string())));
         assert_eq!((handshake.meant_by(FIRST), handshake.over()), (FIRST, None));
+    }
+
+    #[test]
+    fn three_sessions_may_come_within_a_minute_and_the_next_when_the_first_is_a_minute_old() {
+        let mut handshake = Handshake::default();
+        for second in [0, 10, 20] {
+            assert_eq!(handshake.wait(at(second)), Duration::ZERO);
+            handshake.came(at(second));
+        }
+        assert_eq!(handshake.wait(at(20)), Duration::from_secs(40));
+        assert_eq!(handshake.wait(at(60)), Duration::ZERO);
+        handshake.came(at(60));
+        assert_eq!(handshake.wait(at(61)), Duration::from_secs(9));
     }
 }

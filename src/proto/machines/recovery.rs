@@ -83,6 +83,8 @@ pub(crate) enum Again {
     Earlier,
     /// It is a subscription, that was open.
     Subscribe,
+    /// It is a message of the handshake: as long as somebody waits for that, it is made again.
+    Handshake,
     /// It may be sent again.
     Reissue,
     No,
@@ -120,6 +122,8 @@ pub(crate) enum Step {
     Double,
     /// Waits for an earlier request; its latest is lost for this reason.
     Wait(Reason),
+    /// Goes on with the handshake, after a wait.
+    Greet(Reason),
     /// Subscribes again.
     Subscribe(Reason),
     /// Sends its request again.
@@ -170,14 +174,14 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
         Happened::Lives if known.failures >= FAILURES_TO_ASK && known.body == Open::None => {
             match known.again {
                 Again::Reissue => Step::Reissue(Reason::RecoveryExhausted),
-                Again::Earlier | Again::Subscribe | Again::No => Step::Keep,
+                Again::Earlier | Again::Subscribe | Again::Handshake | Again::No => Step::Keep,
             }
         }
         Happened::Lives => Step::Keep,
 
         Happened::Failed(reason) => match known.again {
             Again::Earlier => Step::Wait(reason),
-            Again::Subscribe | Again::Reissue | Again::No => Step::Fail(reason),
+            Again::Subscribe | Again::Handshake | Again::Reissue | Again::No => Step::Fail(reason),
         },
         Happened::Lost(reason) => lost(reason, known),
 
@@ -240,6 +244,7 @@ fn lost(reason: Reason, known: &Known) -> Step {
     match known.again {
         Again::Earlier => Step::Wait(reason),
         Again::Subscribe => Step::Subscribe(reason),
+        Again::Handshake => Step::Greet(reason),
         Again::Reissue => Step::Reissue(reason),
         Again::No => Step::Fail(reason),
     }
@@ -311,6 +316,7 @@ mod tests {
             (cut, SAFE, Step::Reissue(Reason::StreamLost)),
             (cut, Known { again: Again::Earlier, ..LOOSE }, Step::Wait(Reason::StreamLost)),
             (cut, Known { again: Again::Subscribe, ..LOOSE }, Step::Subscribe(Reason::StreamLost)),
+            (cut, Known { again: Again::Handshake, ..LOOSE }, Step::Greet(Reason::StreamLost)),
             (cut, Known { broken: 1, ..PLAIN }, WAIT),
             (cut, Known { broken: 2, ..PLAIN }, Step::Fail(Reason::MalformedResponse)),
             (cut, Known { broken: 1, ..SAFE }, Step::Fail(Reason::MalformedResponse)),

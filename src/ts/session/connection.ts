@@ -87,6 +87,7 @@ export class Connection implements Listener {
   readonly #refresh: CredentialRefresh;
   readonly #end: Promise<void>;
   #ended!: () => void;
+  #endedBy: Why = closed;
   #closeTimer: Timer | undefined;
   // The handshake as a call, where it is landfall's own: the core ends it by `ready`, or by a failure.
   readonly #handshake: number | undefined;
@@ -138,7 +139,7 @@ export class Connection implements Listener {
 
   /** It takes no more calls: closed, lost, or the handshake failed. */
   get isOver(): boolean {
-    return this.#handle.isOver;
+    return this.#handle.isOver || this.#endedBy !== closed;
   }
 
   /** The caller does not want it any more: the handshake has failed, if it is under way, and all is ended. */
@@ -196,8 +197,8 @@ export class Connection implements Listener {
   /** Ends it. Resolves when nothing of it is left. */
   close(): Promise<void> {
     this.#handle.run((core, handle, now) => core.close(handle, now));
-    if (this.#handle.isOver) this.#finish(closed);
-    else this.#closeTimer ??= timers.setTimeout(() => this.#finish(closed), closeMs);
+    if (this.#handle.isOver) this.#finish();
+    else this.#closeTimer ??= timers.setTimeout(() => this.#finish(), closeMs);
     return this.#end;
   }
 
@@ -242,7 +243,7 @@ export class Connection implements Listener {
     else if (output.out === "authorize") this.#authorize(output);
     else if (output.out === "schedule") this.#waits.begin(output);
     else if (output.out === "lost") this.#lost(output.text);
-    else this.#finish(closed);
+    else this.#finish();
   }
 
   #register(made: Made | undefined, from: Origin, sink: CallSink): CallRecord {
@@ -402,12 +403,13 @@ export class Connection implements Listener {
     };
   }
 
-  /** A handshake that failed ends it all, once what came with it has been told. */
+  /** A handshake that failed ends it all, with a session that it began, once what came with it has been told. */
   #handshakeFailed(output: SettleOutput): void {
     const failed = output.type === "tool_call_failed";
     const reason = failed ? output.reason : "protocol_error";
     const message = `the handshake failed: ${failed ? output.text : "the server answered it with an error"}`;
-    timers.queueMicrotask(() => this.#finish({ reason, outcome: "not_sent", message }));
+    this.#endedBy = { reason, outcome: "not_sent", message };
+    timers.queueMicrotask(() => this.close());
   }
 
   #answered(record: CallRecord, output: SettleOutput & { type: "result" }, message: unknown): void {
@@ -436,7 +438,7 @@ export class Connection implements Listener {
   }
 
   /** The end: what is still pending gets its outcome, and nothing runs any more. */
-  #finish(why: Why): void {
+  #finish(why = this.#endedBy): void {
     timers.clearTimeout(this.#closeTimer);
     this.#metrics =
       this.#handle.ask((core, handle, now) => core.metrics(handle, now, false)) ?? this.#metrics;

@@ -407,7 +407,7 @@ impl<'a> World<'a> {
             }
             Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
             Output::Persist(facts) => self.session_id = facts.session_id,
-            Output::Ready(_) => self.judge.on_ready(self.session_id.clone()),
+            Output::Ready(_) => self.judge.on_ready(self.now, self.session_id.clone()),
             Output::Authorize(call, challenge) => self.provide(call, challenge),
             Output::Schedule(call, wait, nth) => self.schedule(call, wait, nth),
             Output::RequestCancelled(id) => {

@@ -180,7 +180,7 @@ impl Judge<'_> {
         }
         let Some(call) = call else {
             if matches!(event, Event::State { state: SessionState::Recovering }) {
-                self.on_replaced(now);
+                self.on_replaced();
             }
             return;
         };

@@ -36,9 +36,11 @@ impl Judge<'_> {
             if is_trial {
                 return self.on_given_back();
             }
-            self.deletes += 1;
-            let once = self.deletes == 1;
+            let once = session.is_none_or(|session| self.sessions.ended.insert(session.to_string()));
             self.expect(once, || "one DELETE".to_string());
+            let is_used = session.is_some() && session == self.sessions.used.as_deref();
+            let closing = self.closing;
+            self.expect(!is_used || closing, || "the session in use is ended".to_string());
         }
         let Some(watch) = link.call else { return };
         match request.method {

@@ -28,7 +28,11 @@ pub(super) struct Sessions {
     pings: BTreeMap<LinkId, u16>,
     initializing: Option<LinkId>,
     initialized: Vec<Time>,
+    /// A session is being replaced; when sessions came to be that replaced others.
+    replacing: bool,
     replaced: Vec<Time>,
+    /// Those that the client ended.
+    pub(super) ended: BTreeSet<String>,
     trial: Option<Trial>,
     tried: Option<Time>,
 }
@@ -72,10 +76,13 @@ impl Judge<'_> {
         if before == Some(&network.links[id].request.body) {
             return; // The same, with other credentials.
         }
+        // What met an error that passes is made again, and each time later: no storm.
         self.sessions.initialized.push(now);
-        let minute = self.sessions.initialized.iter().filter(|at| **at + 60 * SECOND > now).count();
-        // Three replacements, a trial, and the first handshake of all.
-        self.expect(minute <= 5, || format!("{minute} handshakes in a minute"));
+        let within = |span| self.sessions.initialized.iter().filter(|at| **at + span > now).count();
+        let (two, minute) = (within(2 * SECOND), within(60 * SECOND));
+        self.expect(two <= 5 && minute <= 30, || {
+            format!("{two} handshakes in two seconds, {minute} in a minute")
+        });
         let Some(session) = self.sessions.used.clone() else { return };
         self.happened(Happened::Tried);
         let failed = self.failed_pings(&session);
@@ -93,11 +100,9 @@ impl Judge<'_> {
     }
 
     /// A session is replaced: it was refused, or its pings failed while the server was well.
-    pub(super) fn on_replaced(&mut self, now: Time) {
+    pub(super) fn on_replaced(&mut self) {
         self.happened(Happened::Replaced);
-        self.sessions.replaced.push(now);
-        let minute = self.sessions.replaced.iter().filter(|at| **at + 60 * SECOND > now).count();
-        self.expect(minute <= 3, || format!("{minute} sessions replaced in a minute"));
+        self.sessions.replacing = true;
         self.listed = false;
         // What a server asked of the old session's streams does not bind the new one.
         for watch in &mut self.watches {
@@ -128,7 +133,12 @@ impl Judge<'_> {
     }
 
     /// The handshake is done: the session is the one that the server gave last.
-    pub(crate) fn on_ready(&mut self, session: Option<String>) {
+    pub(crate) fn on_ready(&mut self, now: Time, session: Option<String>) {
+        if std::mem::take(&mut self.sessions.replacing) {
+            self.sessions.replaced.push(now);
+        }
+        let minute = self.sessions.replaced.iter().filter(|at| **at + 60 * SECOND > now).count();
+        self.expect(minute <= 3, || format!("{minute} sessions came to replace others in a minute"));
         let given = self.sessions.offered.clone();
         self.expect(session == given, || format!("the session is {given:?}, and not {session:?}"));
         self.sessions.used = given;
