@@ -224,7 +224,7 @@ export default [
   },
   {
     file: "src/proto/client/replace.rs",
-    from: "Kind::Request | Kind::Notification if replace && !entry.was_sent() => {}",
+    from: "Kind::Request | Kind::Notification if replace && !entry.was_sent() => {\n                self.await_session(now, call)\n            }\n",
     to: "",
     test: "--test proto",
   },

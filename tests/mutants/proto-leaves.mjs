@@ -325,7 +325,7 @@ export default [
     test: "--test proto",
   },
   {
-    file: "src/proto/session.rs",
+    file: "src/proto/machines/handshake.rs",
     from: "const MOST: usize = 3;",
     to: "const MOST: usize = 30;",
     test: "--test proto",
