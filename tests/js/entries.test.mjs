@@ -71,15 +71,17 @@ test("the slim entry says what it lacks, then takes a module in any form", async
   }
 });
 
-timed("a process ends by itself when its session was closed, or its connect failed", async () => {
+timed("a process ends by itself when its session was closed, or its connect failed", async (t) => {
   const server = await createFaultServer();
+  t.after(() => server.close());
   const script = `
     import { connect } from ${JSON.stringify(String(new URL("index.js", folder)))};
     const session = await connect(${JSON.stringify(server.url)}, { era: "resumable" });
     await session.callTool("scripted", { key: "exit", steps: [{ message: "hi" }] }).result;
     session.callTool("scripted", { key: "left", steps: [{ prime: true }, { noAnswer: true }] });
     await session.close();
-    await connect("http://127.0.0.1:1/", { era: "resumable" }).catch(() => {});
+    const timeouts = { handshakeMs: 300 };
+    await connect("http://127.0.0.1:1/", { era: "resumable", timeouts }).catch(() => {});
     console.log("closed");
   `;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
@@ -94,5 +96,4 @@ timed("a process ends by itself when its session was closed, or its connect fail
   assert.equal(code, 0);
   assert.equal(output.trim(), "closed");
   assert.ok(performance.now() - started < 4_000, "nothing may keep the process");
-  await server.close();
 });

@@ -224,12 +224,6 @@ export default [
   },
   {
     file: "src/proto/client/replace.rs",
-    from: "Kind::Request | Kind::Notification if replace && !entry.was_sent() => {\n                self.await_session(now, call)\n            }\n",
-    to: "",
-    test: "--test proto",
-  },
-  {
-    file: "src/proto/client/replace.rs",
     from: "if replace && may_reissue && !entry.delivery.carried_over => {",
     to: "if replace && may_reissue => {",
     test: "--test proto",
