@@ -87,3 +87,18 @@ impl Backoff {
         hinted.max(self.own(barren, rng))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_of_our_own_are_spread_by_a_quarter_either_way() {
+        let second = Duration::from_secs(1);
+        let backoff = Backoff { base: second, max: second, growth: 2.0 };
+        let mut rng = Rng::new(1);
+        let waits: Vec<_> = (0..200).map(|_| backoff.own(0, &mut rng).as_millis()).collect();
+        assert!(waits.iter().all(|wait| (750..=1_250).contains(wait)), "{waits:?}");
+        assert!(waits.iter().any(|wait| *wait < 800) && waits.iter().any(|wait| *wait > 1_200), "{waits:?}");
+    }
+}

@@ -58,3 +58,33 @@ impl Budget {
         self.since.map(|since| since + self.total.saturating_sub(self.spent))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEN: Duration = Duration::from_secs(10);
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_micros(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn a_budget_that_rests_is_filled_and_rests_on() {
+        let mut budget = Budget::new(TEN);
+        budget.run(at(0));
+        budget.pause(at(4));
+        budget.rearm(at(5));
+        assert_eq!(budget.expires(), None);
+        budget.run(at(6));
+        assert_eq!(budget.expires(), Some(at(16)));
+    }
+
+    #[test]
+    fn one_that_seems_to_be_used_up_after_a_sleep_has_its_grace_left() {
+        let mut budget = Budget::new(TEN);
+        budget.run(at(0));
+        budget.forgive(at(100), Duration::from_secs(80), Duration::from_secs(2));
+        assert_eq!(budget.expires(), Some(at(102)));
+    }
+}

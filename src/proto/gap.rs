@@ -100,3 +100,18 @@ impl GapWatch {
         disordered
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::GapWatch;
+
+    #[test]
+    fn an_id_that_comes_again_makes_no_series_irregular() {
+        let mut watch = GapWatch::default();
+        for id in ["k/1", "k/2", "k/3", "k/3", "k/4"] {
+            assert!(!watch.is_missing(id), "{id}");
+        }
+        watch.resumed();
+        assert!(watch.is_missing("k/9"));
+    }
+}

@@ -42,6 +42,7 @@ mod tests {
             (" a", "=?base64?IGE=?="),
             ("a\t", "=?base64?YQk=?="),
             ("abc\n", "=?base64?YWJjCg==?="),
+            ("a\u{7f}", "=?base64?YX8=?="),
             ("é", "=?base64?w6k=?="),
             ("日本", "=?base64?5pel5pys?="),
             ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),

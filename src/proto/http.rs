@@ -235,6 +235,8 @@ mod tests {
         assert_eq!(wait("3"), Some(3));
         assert_eq!(wait("Sun, 06 Nov 1994 08:49:37 GMT"), Some(7));
         assert_eq!(wait("Sun, 06 Nov 1994 08:49:00 GMT"), Some(0), "a date in the past is no wait");
+        assert_eq!(wait("Tue, 28 Feb 1995 08:49:30 GMT"), Some(114 * 86_400));
+        assert_eq!(wait("Wed, 01 Mar 1995 08:49:30 GMT"), Some(115 * 86_400));
         for garbage in ["", "-1", "3s", "soon", "Sun, 06 Nov 1994", "Sun, 06 Foo 1994 08:49:37 GMT"] {
             assert_eq!(wait(garbage), None, "{garbage}");
         }
@@ -246,6 +248,11 @@ mod tests {
             ("LANDFALL_NOT_SENT", Reach::Unready),
             ("LANDFALL_LATE", Reach::Late),
             ("ECONNREFUSED", Reach::NotSent),
+            ("ENOTFOUND", Reach::NotSent),
+            ("EAI_AGAIN", Reach::NotSent),
+            ("EHOSTUNREACH", Reach::NotSent),
+            ("ENETUNREACH", Reach::NotSent),
+            ("ConnectionRefused", Reach::NotSent),
             ("UND_ERR_CONNECT_TIMEOUT", Reach::NotSent),
             ("ECONNRESET", Reach::Unknown),
             ("", Reach::Unknown),

@@ -246,4 +246,12 @@ mod tests {
         hashes.dedup();
         assert_eq!(hashes.len(), all);
     }
+
+    #[test]
+    fn an_id_that_comes_twice_on_one_stream_is_a_name_for_all_the_same() {
+        let mut repeats = Repeats::new(7);
+        came(&mut repeats, "1", "x", A, true);
+        repeats.note("1", None, Some(non_zero(A)));
+        assert!(knows(&mut repeats, "1", "x"));
+    }
 }

@@ -90,3 +90,32 @@ impl Hints {
         self.until.is_none_or(|until| now < until) && self.safe.get(tool).copied().unwrap_or(false)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_read;
+
+    #[test]
+    fn these_methods_only_read_or_set_what_setting_twice_does_not_change() {
+        for method in [
+            "tools/list",
+            "resources/templates/list",
+            "resources/read",
+            "resources/subscribe",
+            "resources/unsubscribe",
+            "prompts/get",
+            "ping",
+            "server/discover",
+            "completion/complete",
+            "logging/setLevel",
+            "tasks/get",
+            "tasks/update",
+            "tasks/cancel",
+        ] {
+            assert!(is_read(method), "{method}");
+        }
+        for method in ["tools/call", "sampling/createMessage", "list", "resources/list/x"] {
+            assert!(!is_read(method), "{method}");
+        }
+    }
+}

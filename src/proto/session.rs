@@ -185,3 +185,21 @@ impl Restorable {
         self.log_level.iter().chain(self.subscriptions.values()).cloned().collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::has_session_marker;
+
+    #[test]
+    fn a_body_says_that_the_session_is_unknown_by_a_code_or_by_the_word_near_its_start() {
+        for code in [-32_000, -32_001] {
+            assert!(has_session_marker(Some(code), "{}"), "{code}");
+        }
+        assert!(!has_session_marker(Some(-32_002), "{}"));
+        assert!(has_session_marker(None, "No such SESSION"));
+        for (before, found) in [(193, true), (194, false)] {
+            let body = " ".repeat(before) + "session";
+            assert_eq!(has_session_marker(None, &body), found, "{before}");
+        }
+    }
+}

@@ -318,4 +318,10 @@ export default [
     to: "if self != Self::Refuse => Verdict::Locate",
     test: "--test proto",
   },
+  {
+    file: "src/proto/machines/handshake.rs",
+    from: "pub(crate) const MOST: usize = 3;",
+    to: "pub(crate) const MOST: usize = 30;",
+    test: "--test proto",
+  },
 ];

@@ -462,3 +462,14 @@ fn a_sleep_is_forgiven_whoever_wakes_the_client() {
     world.body(get, &result(&id));
     assert!(world.answer(call).contains("ok"));
 }
+
+#[test]
+fn a_403_that_wants_no_other_scope_is_final_and_nobody_is_asked() {
+    let mut world = world();
+    let call = world.call();
+    let (post, _) = world.request();
+    world.input_head(post, ResponseHead { status: 403, challenged: true, ..ResponseHead::default() });
+    world.end(post);
+    assert_eq!(world.failure(call).reason, Reason::Forbidden);
+    assert!(world.challenges.is_empty());
+}

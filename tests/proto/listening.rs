@@ -330,3 +330,22 @@ fn what_is_missing_on_it_is_told_as_a_gap_of_the_session_and_nothing_is_done_abo
         assert_eq!(world.client.metrics(false).gaps, 1);
     }
 }
+
+#[test]
+fn that_it_is_opened_between_two_pings_that_fail_is_a_sign_of_life() {
+    let (mut world, get) = listening();
+    let (call, _, _) = world.streaming();
+    world.pass(45_000);
+    for opens in [true, false] {
+        let (ping, request) = world.request();
+        assert!(request.body.is_some_and(|body| body.contains("\"ping\"")));
+        world.head(ping, 500, "", None);
+        world.end(ping);
+        if opens {
+            world.head(get, 200, SSE, None);
+        }
+        world.pass(5_000);
+    }
+    assert!(world.requests.is_empty(), "no handshake is tried: {:?}", world.requests);
+    assert!(world.is_pending(call));
+}

@@ -434,3 +434,23 @@ fn a_new_session_that_fails_in_either_half_of_its_handshake_is_tried_again_by_th
         assert_eq!(header(&request, "mcp-session-id"), Some("s3"));
     }
 }
+
+#[test]
+fn a_cursor_of_a_dead_session_is_not_polled_in_the_next_one() {
+    let mut world = World::connected(options());
+    let first = world.call();
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    let token = CallSpec {
+        method: "tools/call".to_string(),
+        resumption_token: Some("k1".to_string()),
+        ..CallSpec::default()
+    };
+    let resumed = world.call_with(token);
+    assert_eq!(world.failure(resumed).reason, Reason::SessionLost);
+    assert_eq!(world.failure(resumed).outcome, Outcome::Unknown);
+    handshake(&mut world, "s2");
+    assert!(world.requests.iter().all(|(_, request)| request.method == Method::Post), "{:?}", world.requests);
+    assert!(world.is_pending(first));
+}

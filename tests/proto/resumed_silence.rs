@@ -138,3 +138,22 @@ fn what_the_last_resume_meets_leaves_the_body_as_it_was() {
         assert!(world.answer(call).contains("ok"));
     }
 }
+
+#[test]
+fn a_last_resume_that_ends_behind_an_id_alone_leaves_a_body_of_which_bytes_come_as_it_was() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    for _ in 0..115 {
+        world.body(post, ": beat\n\n");
+        world.pass(1_000);
+    }
+    let (last, _) = world.request();
+    world.head(last, 200, SSE, None);
+    world.body(last, "id: 2\ndata: \n\n");
+    world.end(last);
+    assert!(!world.aborted.contains(&post) && world.requests.is_empty());
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}

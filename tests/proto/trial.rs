@@ -343,3 +343,19 @@ fn pings_that_fail_while_other_requests_are_taken_are_not_sent_again_and_again()
     world.pass(40_000);
     assert!(world.requests.is_empty(), "{:?}", world.requests);
 }
+
+#[test]
+fn a_session_that_was_offered_and_that_the_server_does_not_know_proves_nothing() {
+    let (mut world, once, _, _) = cut(options());
+    let (trial, request) = until_trial(&mut world, Old::Breaks, &mut Vec::new());
+    world.requests.clear();
+    offer(&mut world, trial, &request);
+    let (ping, request) = world.request();
+    assert_eq!(session(&request), Some("s2"));
+    world.head(ping, 400, JSON, None);
+    world.body(ping, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}"#);
+    world.end(ping);
+    let (_, request) = world.request();
+    assert_eq!((request.method, session(&request)), (Method::Delete, Some("s2")), "it is given back");
+    assert!(world.is_pending(once));
+}

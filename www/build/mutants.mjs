@@ -11,13 +11,14 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { constants, setPriority } from "node:os";
+import { constants, setPriority, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 const LISTS = join(root, "tests/mutants");
-const TREE = join(root, "target/mutants/tree");
+// Not in `target`: biome refuses a tree within a tree.
+const TREE = join(tmpdir(), "landfall-mutants", root.replaceAll(/\W+/g, "-"), "tree");
 const MOST_MS = 5 * 60_000;
 
 /** How each half is built and tested; a list's `test` is what follows the command. */

@@ -58,6 +58,7 @@ impl Client {
         head: &ResponseHead,
     ) {
         if head.is_success() && head.is_event_stream() {
+            self.session.liveness.accepted();
             let resumed = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
             if let Some(stream) = self.stream(call).filter(|_| resumed) {
                 stream.gaps.resumed();

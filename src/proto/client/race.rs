@@ -147,7 +147,14 @@ impl Client {
     }
 
     pub(super) fn on_hedge_end(&mut self, now: Instant, call: CallId, exchange: ExchangeId) {
-        let Some(standing) = self.stream(call).map(|stream| stream.race.end()) else { return };
+        let Some(entry) = self.ledger.get(call) else { return };
+        let idle = entry.request.timeouts.idle;
+        let Some(stream) = entry.lineage.stream.as_mut() else { return };
+        // A body of which bytes come is not given up for an id.
+        let standing = match stream.race.end() {
+            Standing::WonAndOver if now.since(stream.fed_at) < idle => Standing::Held,
+            standing => standing,
+        };
         if standing == Standing::Held {
             self.stop_race(call);
         }

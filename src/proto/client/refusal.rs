@@ -72,18 +72,24 @@ impl Client {
             Ok(Payload::One(Message::Error { id, code })) => (Some(id), code),
             _ => (None, None),
         };
+        let marked = has_session_marker(code, &body);
+        let error = error_id.as_ref().map_or(Whose::Nobodys, |id| whose(id, entry.wire_id()));
+        // In a session that was only offered, one that is not known is no answer to its ping.
+        let is_stranger = entry.delivery.identity.is_some() && marked && error != Whose::Ours;
         let refused = Refused {
             status: head.status,
             challenged: head.challenged,
             in_session: entry.delivery.identity.is_none()
                 && self.session.facts.session_id.is_some()
                 && self.is_ready(),
-            marked: has_session_marker(code, &body),
+            marked,
             believed: self.session.believed_marker,
-            error: error_id.as_ref().map_or(Whose::Nobodys, |id| whose(id, entry.wire_id())),
+            error,
             greets: self.session.handshake.is_message(call),
             // To a Client's handshake a 5xx is no answer: whoever is on the way may have written it.
-            may_answer: kind.wants_response() && !(kind == Kind::Handshake && head.status >= 500),
+            may_answer: kind.wants_response()
+                && !(kind == Kind::Handshake && head.status >= 500)
+                && !(kind == Kind::Probe && is_stranger),
         };
         let meaning = entry.request.dialect.judge(refused);
         let lost = matches!(meaning, Meaning::SessionLost | Meaning::SessionLostByWord);

@@ -39,12 +39,13 @@ impl Client {
             .ledger
             .peek(call)
             .is_some_and(|entry| entry.lineage.stream.is_none() && entry.delivery.reissue_why.is_some());
+        let is_adopted = self.forget_token(call);
         let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
         match entry.request.kind {
             Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout => {}
             Kind::Request if !entry.request.dialect.has_session() => {}
-            Kind::Request | Kind::Notification if replace && !entry.was_sent() => {
+            Kind::Request | Kind::Notification if replace && !entry.was_sent() && !is_adopted => {
                 self.await_session(now, call)
             }
             Kind::Request if replace && may_reissue && !entry.delivery.carried_over => {
@@ -77,6 +78,26 @@ impl Client {
             }
             _ => self.fail(now, call, Reason::SessionLost, LOST),
         }
+    }
+
+    /// A call that was to go on with a stream of another client's: there is no such stream any more, and it was sent.
+    fn forget_token(&mut self, call: CallId) -> bool {
+        let Some(entry) = self.ledger.get(call) else { return false };
+        let is_adopted = entry.lineage.resume_from.take().is_some();
+        if is_adopted {
+            entry.delivery.sent();
+        }
+        is_adopted
+    }
+
+    /// Whether a call begins with the cursor of a session that is dead: that is not polled. It is over then.
+    pub(super) fn is_of_dead_session(&mut self, now: Instant, call: CallId) -> bool {
+        let is_between = self.session.began && !self.is_ready();
+        let is_so = is_between && self.forget_token(call);
+        if is_so {
+            self.fail(now, call, Reason::SessionLost, LOST);
+        }
+        is_so
     }
 
     /// The server refused a POST that it got after it forgot the session.

@@ -41,6 +41,9 @@ impl Client {
             }
             State::New | State::Initializing | State::Confirming | State::Ready | State::Lost => {}
         }
+        if self.is_of_dead_session(now, call) {
+            return;
+        }
         self.dispatch.enqueue(call, self.turn(call));
         self.send_queued(now);
         // Whoever is not sent at once waits in the queue, and the queue is bounded.

@@ -329,3 +329,27 @@ fn a_request_that_gets_no_headers_keeps_no_other_call_from_resuming() {
     assert!(world.now.since(start).as_secs() <= 6, "{:?}", world.now.since(start));
     assert!(world.is_pending(other));
 }
+
+/// Resumes fail for so long; the one after that.
+fn until(world: &mut World, mut get: ExchangeId, seconds: u64) -> ExchangeId {
+    let start = world.now;
+    while world.now.since(start).as_secs() < seconds {
+        world.head(get, 503, "", None);
+        get = next_get(world);
+    }
+    get
+}
+
+#[test]
+fn recovery_ms_is_full_again_when_a_resume_brought_something_new() {
+    let (mut world, call, id, get) = cut(options());
+    let get = until(&mut world, get, 100);
+    world.head(get, 200, SSE, None);
+    world.body(get, &note("2", "b"));
+    world.cut(get);
+    let get = next_get(&mut world);
+    let get = until(&mut world, get, 100);
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}

@@ -1,7 +1,7 @@
 //! What a session is given, is asked, and answers.
 
 use crate::world::{header, note, options, World, JSON};
-use landfall::proto::{ExchangeId, Method, Options};
+use landfall::proto::{Event, ExchangeId, Method, Options};
 
 #[test]
 fn a_session_that_a_failed_trial_began_is_ended() {
@@ -88,4 +88,33 @@ fn an_answer_that_finds_no_room_is_told() {
     let refused = world.names().iter().filter(|name| **name == "answer_refused").count();
     assert_eq!(refused, 2);
     assert_eq!(take_all(&mut world).len(), 1_008);
+}
+
+#[test]
+fn a_call_that_was_not_sent_when_its_session_died_is_no_re_issue_in_the_next_one() {
+    let mut world = World::connected(Options { max_concurrent: Some(2.0), ..options() });
+    let (first, waiting) = (world.call(), world.call());
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    let (post, request) = world.request();
+    world.head(post, 200, JSON, Some("s2"));
+    let id = crate::world::id_of(&request);
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},{}"#, crate::world::GREETING));
+    world.end(post);
+    let (confirm, _) = world.request();
+    world.head(confirm, 202, "", None);
+    for call in [first, waiting] {
+        assert!(world.is_pending(call));
+    }
+    let (post, request) = world.request();
+    assert_eq!(header(&request, "mcp-session-id"), Some("s2"));
+    world.head(post, 500, "", None);
+    world.end(post);
+    world.request();
+    let again = |call| {
+        let mut events = world.events.iter().filter(|(of, _)| *of == Some(call));
+        events.any(|(_, event)| matches!(event, Event::Reissued { .. }))
+    };
+    assert!(again(first) && !again(waiting));
 }

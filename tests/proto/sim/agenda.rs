@@ -21,6 +21,15 @@ impl<T> Agenda<T> {
         self.planned += 1;
     }
 
+    /// All that is to come comes so much earlier, but not before `now`.
+    pub(crate) fn hasten(&mut self, now: Time, by: Time) {
+        let things = std::mem::take(&mut self.things);
+        self.things = things
+            .into_iter()
+            .map(|((at, nth), thing)| ((at.saturating_sub(by).max(now), nth), thing))
+            .collect();
+    }
+
     pub(crate) fn next(&self) -> Option<Time> {
         self.things.first_key_value().map(|((at, _), _)| *at)
     }

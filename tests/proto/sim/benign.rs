@@ -89,6 +89,7 @@ impl Reply {
         match self {
             Self::Stream | Self::Json => true,
             Self::Slow(ms) => *ms < 10_000,
+            Self::Redirect(status, stays) => *stays && matches!(status, 307 | 308),
             _ => false,
         }
     }
@@ -100,6 +101,7 @@ impl Resume {
             Self::Served | Self::Empty | Self::CutAtOnce | Self::CutBefore => true,
             Self::Slow(ms) => *ms < 4_000,
             Self::Status(408 | 409 | 425 | 429 | 500 | 502 | 503, after) => after.is_none(),
+            Self::Redirect(_, stays) => *stays,
             Self::Status(..) | Self::NoHead | Self::WrongType => false,
         }
     }

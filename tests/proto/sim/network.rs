@@ -127,6 +127,8 @@ pub(crate) struct Link {
     pub(crate) status: u16,
     /// The client reads the body.
     pub(crate) reading: bool,
+    /// When bytes of its body came last.
+    pub(crate) fed: Time,
     /// What waits for the client to read.
     pub(crate) waiting: Vec<Delivery>,
     /// Half-open.
@@ -140,9 +142,9 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The server wants other credentials for it.
-    pub(crate) fn is_challenged(&self) -> bool {
-        matches!(self.status, 401 | 403)
+    /// It is to go out once more: with other credentials, or elsewhere.
+    pub(crate) fn goes_again(&self) -> bool {
+        matches!(self.status, 0 | 307 | 308 | 401 | 403) && self.headed
     }
 
     /// The client may still be given something of it.
@@ -188,6 +190,7 @@ impl Network {
             headed: false,
             status: 0,
             reading: false,
+            fed: 0,
             waiting: Vec::new(),
             silent: false,
             earlier: false,

@@ -99,6 +99,18 @@ pub(crate) enum Ping {
     Broken,
 }
 
+/// What becomes of a GET for what belongs to no call.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Listened {
+    /// It is open for so long, and then it ends.
+    Served(u32),
+    /// The same, but it is cut.
+    Cut(u32),
+    /// It is open, and nothing ever comes.
+    Silent,
+    Status(u16, Option<u8>),
+}
+
 /// The model server.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerPlan {
@@ -125,6 +137,8 @@ pub(crate) struct ServerPlan {
     pub(crate) result_ids: bool,
     /// What the DELETE gets; `None` for silence.
     pub(crate) delete: Option<u16>,
+    /// What becomes of GETs for what belongs to no call, in order, and then again from the first.
+    pub(crate) listened: Vec<Listened>,
 }
 
 /// The clocks of the client or of one call.
@@ -171,6 +185,8 @@ pub(crate) struct ClientPlan {
     /// `reconnectionOptions.maxRetries`.
     pub(crate) max_retries: Option<u8>,
     pub(crate) scheduler: Option<Scheduler>,
+    /// It keeps a GET stream open for what belongs to no call.
+    pub(crate) listens: bool,
     /// What the provider does when it is asked, in order, and then again from the first; `None` without one.
     pub(crate) provider: Option<Vec<Given>>,
     pub(crate) clocks: Clocks,
@@ -215,6 +231,10 @@ pub(crate) enum Reply {
     Slow(u32),
     /// One JSON document when the work is done.
     Json,
+    /// This redirect, within the origin or out of it.
+    Redirect(u16, bool),
+    /// A redirect that the browser hides.
+    Hidden,
     /// JSON, cut in the middle.
     CutJson,
     /// No connection, and the runtime's code proves it.
@@ -246,6 +266,8 @@ pub(crate) enum Resume {
     Slow(u32),
     /// This status with this `Retry-After` (seconds).
     Status(u16, Option<u8>),
+    /// This redirect, within the origin or out of it.
+    Redirect(u16, bool),
     /// 200, and ends without an event.
     Empty,
     /// 200, and is cut before an event.
@@ -396,6 +418,10 @@ pub(crate) enum Incident {
     Restart,
     /// Whoever is in front of the server begins no session for so long.
     Gateway(u32),
+    /// The client's machine sleeps for so long.
+    Sleep(u32),
+    /// Its clock is put back by so much: it stands still meanwhile.
+    ClockBack(u32),
     /// A wake-up that nobody asked for.
     Wake,
     /// `notifications/tools/list_changed` on every open body.

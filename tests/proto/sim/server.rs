@@ -1,9 +1,10 @@
 //! The model server: sessions, what is posted to them, and resumes.
 
-use landfall::proto::{Method, ResponseHead};
+use landfall::proto::{Manner, Method, Redirect, ResponseHead, Target};
 use serde_json::Value;
 
 use super::agenda::{Rng, Time};
+use super::listening::Listening;
 use super::network::{Fate, Fault, Link, LinkId, Mark, Stretch};
 use super::schedule::{Bodies, Incident, Lost, Ping, Reply, Resume, Schedule};
 use super::shares::{Happened, Shares};
@@ -19,6 +20,8 @@ pub(crate) enum Effect {
     Step(Time, usize),
     /// A body was lost so; the server notices it after so long.
     Notice(Time, LinkId),
+    /// The GET stream goes on after so long.
+    Listen(Time, LinkId),
 }
 
 pub(crate) struct Session {
@@ -47,6 +50,8 @@ pub(crate) struct Server<'a> {
     gateway: Time,
     /// It began anew, and its sessions went on.
     pub(crate) restarted: bool,
+    /// What belongs to no call.
+    pub(crate) listening: Listening,
     /// Events that were stored.
     pub(crate) stored: u64,
     /// How often it said that the tools have changed.
@@ -60,8 +65,29 @@ pub(crate) fn head(status: u16, content_type: &str) -> ResponseHead {
 }
 
 pub(super) const SSE: &str = "text/event-stream";
+fn target(same_origin: bool) -> Target {
+    Target { url: "https://server.test/mcp/".to_string(), same_origin }
+}
+
+/// The redirect that the schedule has decided.
+fn redirect_of(fate: Fate) -> Option<(u16, Redirect)> {
+    match fate {
+        Fate::Post(Reply::Redirect(status, stays)) | Fate::Get(Resume::Redirect(status, stays)) => {
+            Some((status, Redirect::To(target(stays))))
+        }
+        Fate::Post(Reply::Hidden) => Some((0, Redirect::Hidden)),
+        _ => None,
+    }
+}
+
 const JSON: &str = "application/json";
 const TOOLS: &str = r#"{"tools":[{"name":"once"},{"name":"vouched","annotations":{"destructiveHint":true}},{"name":"same","annotations":{"idempotentHint":true}},{"name":"pure","annotations":{"readOnlyHint":true}}]}"#;
+
+impl Session {
+    pub(super) fn touch(&mut self, now: Time) {
+        self.touched = now;
+    }
+}
 
 impl<'a> Server<'a> {
     pub(crate) fn new(schedule: &'a Schedule) -> Self {
@@ -77,6 +103,7 @@ impl<'a> Server<'a> {
             wants: (schedule.seed % 2) as u32,
             gateway: 0,
             restarted: false,
+            listening: Listening::default(),
             stored: 0,
             lists: 0,
             shares: Shares::default(),
@@ -92,10 +119,18 @@ impl<'a> Server<'a> {
         let header = |name| request.headers.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_str());
         let body: Value =
             request.body.as_deref().map_or(Value::Null, |b| serde_json::from_str(b).expect("our JSON"));
+        if request.manner == Manner::Bare {
+            let redirect = Some(Redirect::Followed(target(true)));
+            return self.answer(link, ResponseHead { redirect, ..head(405, "") }, "");
+        }
+        if let Some((status, redirect)) = redirect_of(fate) {
+            self.shares.happened(Happened::Redirect);
+            return self.answer(link, ResponseHead { redirect: Some(redirect), ..head(status, "") }, "");
+        }
+        let session = self.session(now, header("mcp-session-id"));
         if body["method"] == "initialize" {
             return self.initialize(now, link, &body["id"], fate);
         }
-        let session = self.session(now, header("mcp-session-id"));
         if let Fate::Post(Reply::Status(status, after)) | Fate::Get(Resume::Status(status, after)) = fate {
             return self.refuse(link, status, after);
         }
@@ -103,8 +138,8 @@ impl<'a> Server<'a> {
         match request.method {
             Method::Delete => self.delete(link, session),
             Method::Get => match header("last-event-id") {
-                Some(cursor) => self.resume(link, session, cursor, fate),
-                None => self.refuse(link, 405, None),
+                Some(cursor) if fate != Fate::Plain => self.resume(link, session, cursor, fate),
+                cursor => self.listen(link, session, cursor),
             },
             Method::Post => self.post(link, session, &body, fate),
         }
@@ -239,7 +274,7 @@ impl<'a> Server<'a> {
                 self.lose(link, Fault::Cut);
             }
             Reply::CutBefore(_) => self.lose(link, Fault::Cut),
-            Reply::NoHead(_) | Reply::Refused => {}
+            Reply::NoHead(_) | Reply::Refused | Reply::Redirect(..) | Reply::Hidden => {}
             Reply::Status(status, after) => self.refuse(link, status, after),
             Reply::Broken => self.answer(link, head(500, ""), ""),
             Reply::ErrorIn400 => self.answer(link, head(400, JSON), &error),
@@ -308,7 +343,10 @@ impl<'a> Server<'a> {
                 self.works[work].attached = Some(link);
                 self.works[work].json = Some(reply);
             }
-            other => self.reply(link, other, id, "{}", None),
+            other => {
+                self.works[work].accepted = other == Reply::Accepted;
+                self.reply(link, other, id, "{}", None);
+            }
         }
     }
 

@@ -42,6 +42,9 @@ happened! {
     Stray 20
     Expired 30
     Gateway 2
+    Redirect 20
+    Listened 20
+    AnsweredElsewhere 0
     Elsewhere 5
     Foreign 5
     Renamed 5
@@ -56,6 +59,8 @@ happened! {
     Cancel 100
     Close 20
     Reported 20
+    Slept 20
+    ClockBack 20
     Asked 20
     Stale 2
     Scheduled 20

@@ -4,8 +4,8 @@ use landfall::proto::{OnGap, ReplayOption};
 use proptest::prelude::*;
 
 use super::schedule::{
-    Bodies, Broken, CallPlan, ClientPlan, Clocks, Given, Handler, Held, Ids, Incident, Last, Lost, OddId,
-    Ping, Prime, Replays, Reply, Resume, Schedule, Scheduler, ServerPlan, Step, Tool, Unknown,
+    Bodies, Broken, CallPlan, ClientPlan, Clocks, Given, Handler, Held, Ids, Incident, Last, Listened, Lost,
+    OddId, Ping, Prime, Replays, Reply, Resume, Schedule, Scheduler, ServerPlan, Step, Tool, Unknown,
 };
 
 /// What kind of run it is.
@@ -96,11 +96,11 @@ fn server() -> impl Strategy<Value = ServerPlan> {
         1 => Just(Ping::Broken),
     ];
     let delete = prop_oneof![4 => Just(Some(200)), 1 => Just(Some(405)), 1 => Just(None)];
-    let flags = (any::<bool>(), any::<bool>(), delete);
+    let flags = (any::<bool>(), any::<bool>(), delete, prop::collection::vec(listened(), 1..4));
     ((ids, keep, unknown, held, notice), (lost, grace, prime, overlap, ping), flags).prop_map(|(a, b, c)| {
         let ((ids, keep, unknown, (held, replays, elsewhere), notice), (lost, grace, prime, overlap, ping)) =
             (a, b);
-        let (heeds_cancel, result_ids, delete) = c;
+        let (heeds_cancel, result_ids, delete, listened) = c;
         ServerPlan {
             ids,
             keep,
@@ -117,6 +117,7 @@ fn server() -> impl Strategy<Value = ServerPlan> {
             heeds_cancel,
             result_ids,
             delete,
+            listened,
         }
     })
 }
@@ -138,7 +139,7 @@ fn client() -> impl Strategy<Value = ClientPlan> {
     (limits, clocks(), flags, handshake, host()).prop_map(|(limits, clocks, flags, handshake, host)| {
         let (max_concurrent, max_pending, replay) = limits;
         let (lists, fail_lost, late_inputs, network_first) = flags;
-        let (until_headers, page, max_retries, scheduler, provider) = host;
+        let (until_headers, page, max_retries, scheduler, provider, listens) = host;
         ClientPlan {
             max_concurrent,
             until_headers,
@@ -146,6 +147,7 @@ fn client() -> impl Strategy<Value = ClientPlan> {
             max_retries,
             scheduler,
             provider,
+            listens,
             clocks,
             lists,
             fail_lost,
@@ -158,8 +160,21 @@ fn client() -> impl Strategy<Value = ClientPlan> {
     })
 }
 
+fn listened() -> impl Strategy<Value = Listened> {
+    let status = prop::sample::select(vec![400, 404, 405, 409, 410, 429, 500, 503]);
+    let life = || prop_oneof![2 => 1..2_000u32, 2 => 2_000..60_000u32];
+    prop_oneof![
+        4 => life().prop_map(Listened::Served),
+        2 => life().prop_map(Listened::Cut),
+        1 => Just(Listened::Silent),
+        2 => (status, prop::option::weighted(0.3, 0..20u8)).prop_map(|(s, after)| Listened::Status(s, after)),
+    ]
+}
+
+type Host = (bool, bool, Option<u8>, Option<Scheduler>, Option<Vec<Given>>, bool);
+
 /// What a client's host brings along, each rarely.
-fn host() -> impl Strategy<Value = (bool, bool, Option<u8>, Option<Scheduler>, Option<Vec<Given>>)> {
+fn host() -> impl Strategy<Value = Host> {
     let scheduler = prop::sample::select(vec![Scheduler::Keeps, Scheduler::Hurries, Scheduler::Forgets]);
     let given = prop_oneof![
         6 => (1..2_000u32).prop_map(Given::Fresh),
@@ -174,6 +189,7 @@ fn host() -> impl Strategy<Value = (bool, bool, Option<u8>, Option<Scheduler>, O
         prop::option::weighted(0.1, 0..5u8),
         prop::option::weighted(0.1, scheduler),
         prop::option::weighted(0.2, prop::collection::vec(given, 1..4)),
+        prop::bool::weighted(0.1),
     )
 }
 
@@ -229,6 +245,10 @@ fn call() -> impl Strategy<Value = CallPlan> {
     )
 }
 
+fn redirect() -> impl Strategy<Value = (u16, bool)> {
+    (prop::sample::select(vec![301, 302, 303, 307, 307, 308, 308]), prop::bool::weighted(0.8))
+}
+
 fn reply() -> impl Strategy<Value = Reply> {
     let status = prop::sample::select(vec![401, 403, 404, 405, 406, 408, 410, 415, 421, 422, 429, 500, 503]);
     prop_oneof![
@@ -236,6 +256,8 @@ fn reply() -> impl Strategy<Value = Reply> {
         2 => (1..10_000u32).prop_map(Reply::Slow),
         3 => Just(Reply::Json),
         1 => Just(Reply::CutJson),
+        2 => redirect().prop_map(|(status, stays)| Reply::Redirect(status, stays)),
+        1 => Just(Reply::Hidden),
         2 => Just(Reply::Refused),
         3 => any::<bool>().prop_map(Reply::CutBefore),
         1 => any::<bool>().prop_map(Reply::NoHead),
@@ -257,6 +279,7 @@ fn resume() -> impl Strategy<Value = Resume> {
         1 => (1..10_000u32).prop_map(Resume::Slow),
         3 => (passing, after()).prop_map(|(status, after)| Resume::Status(status, after)),
         2 => (final_ones, after()).prop_map(|(status, after)| Resume::Status(status, after)),
+        2 => redirect().prop_map(|(status, stays)| Resume::Redirect(status, stays)),
         2 => Just(Resume::Empty),
         2 => Just(Resume::CutAtOnce),
         2 => Just(Resume::CutBefore),
@@ -315,12 +338,14 @@ fn incident() -> impl Strategy<Value = Incident> {
     let bodies = prop::sample::select(vec![Bodies::Cut, Bodies::End, Bodies::Stay]);
     let broken = prop::sample::select(vec![Broken::Cut, Broken::Silent]);
     prop_oneof![
-        7 => bodies.prop_map(Incident::SessionDies),
-        6 => Just(Incident::Trap),
-        3 => (10..20_000u32, broken).prop_map(|(ms, broken)| Incident::Outage(ms, broken)),
-        3 => Just(Incident::Expire),
+        8 => bodies.prop_map(Incident::SessionDies),
+        7 => Just(Incident::Trap),
+        5 => (10..20_000u32, broken).prop_map(|(ms, broken)| Incident::Outage(ms, broken)),
+        2 => Just(Incident::Expire),
         1 => Just(Incident::Restart),
         2 => (100..20_000u32).prop_map(Incident::Gateway),
+        1 => prop_oneof![1 => 1_000..40_000u32, 2 => 40_000..900_000u32].prop_map(Incident::Sleep),
+        1 => prop_oneof![1 => 1..10_000u32, 1 => 10_000..100_000u32].prop_map(Incident::ClockBack),
         1 => Just(Incident::Wake),
         1 => Just(Incident::ListChanged),
         1 => Just(Incident::Close),

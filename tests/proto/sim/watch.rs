@@ -77,6 +77,19 @@ pub(crate) struct Watch {
     pub(crate) reported: bool,
     /// How often others were asked for because of it, after a 401.
     pub(crate) refreshes: u32,
+    /// The machine slept: until when, and for how long in all.
+    pub(crate) woke: Option<Time>,
+    pub(crate) slept: Time,
+    /// When it was sent it was known that it may run twice.
+    pub(crate) vouched: bool,
+    /// The server ordered a wait until then, whatever it said besides.
+    pub(crate) ordered: Time,
+    /// Since when no request of it is under way, though it has not ended.
+    pub(crate) alone: Option<Time>,
+    /// It ended a body of which bytes came: that is its call's end, or wrong.
+    pub(crate) ended_fed: bool,
+    /// A redirect is to be followed.
+    pub(crate) hop: bool,
     /// Resumes that failed since something new came.
     pub(crate) vain: usize,
     /// Something new came since the last resume was answered.
@@ -121,6 +134,13 @@ impl Watch {
             keys: 0,
             reported: false,
             refreshes: 0,
+            woke: None,
+            slept: 0,
+            vouched: false,
+            ordered: 0,
+            alone: None,
+            ended_fed: false,
+            hop: false,
             vain: 0,
             brought: false,
         }

@@ -120,6 +120,9 @@ impl World<'_> {
             self.trace.line(self.now, "late ", |line| write!(line, "{exchange:?}"));
         } else {
             link.ended = matches!(delivery, Delivery::End | Delivery::Failed(_));
+            if matches!(delivery, Delivery::Bytes(_)) {
+                link.fed = self.now;
+            }
             if let Delivery::Head(head) = &delivery {
                 (link.headed, link.status) = (true, head.status);
             }
@@ -165,6 +168,7 @@ impl World<'_> {
                 Effect::End(link) => self.network.send(&mut self.agenda, now, link, Delivery::End),
                 Effect::Fault(link, fault) => self.network.fault(&mut self.agenda, now, link, fault),
                 Effect::Step(wait, work) => self.agenda.plan(now + wait, Happening::Step(work)),
+                Effect::Listen(wait, link) => self.agenda.plan(now + wait, Happening::Listen(link)),
                 Effect::Notice(wait, link) => self.agenda.plan(now + wait, Happening::Notice(link)),
             }
         }

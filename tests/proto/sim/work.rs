@@ -76,6 +76,8 @@ pub(crate) struct Work {
     counts_from: usize,
     /// They began anew in the midst of it.
     pub(crate) reset: bool,
+    /// Its request was taken with a 202.
+    pub(crate) accepted: bool,
     /// A restart made it unknown.
     pub(crate) gone: bool,
     /// Its response came on the stream of another.
@@ -122,6 +124,7 @@ impl Server<'_> {
             ears: Vec::new(),
             counts_from: 0,
             reset: false,
+            accepted: false,
             gone: false,
             crossed: false,
             next: 0,
@@ -397,6 +400,7 @@ impl Server<'_> {
                 self.shares.happened(Happened::Pair);
             }
             let data = other.map_or_else(|| data.clone(), |other| format!("[{other},{data}]"));
+            self.answer_listening(number, &data);
             let broken = last == Last::Broken;
             self.emit(number, Draft { data: Some(data), is_response: true, broken, ..Draft::default() });
         }

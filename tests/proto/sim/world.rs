@@ -43,6 +43,18 @@ pub(crate) enum Happening {
     Step(usize),
     /// The server notices that a body is lost.
     Notice(LinkId),
+    /// The GET stream goes on.
+    Listen(LinkId),
+}
+
+impl Happening {
+    /// Whether it needs the client's machine to be awake.
+    fn is_clients(&self) -> bool {
+        !matches!(
+            self,
+            Self::Arrive(_) | Self::Step(_) | Self::Notice(_) | Self::Listen(_) | Self::Incident(_)
+        )
+    }
 }
 
 /// What became of a run.
@@ -81,6 +93,10 @@ pub(super) struct World<'a> {
     pub(super) rng: Rng,
     pub(super) outage: Option<(Time, Broken)>,
     pub(super) handshakes: usize,
+    /// The machine sleeps until then.
+    asleep: Time,
+    /// Calls and incidents that are still to come.
+    to_come: usize,
     /// The credentials in use, and how often others were asked for.
     pub(super) credentials: u32,
     pub(super) provided: usize,
@@ -121,6 +137,7 @@ fn client(schedule: &Schedule, generation: u32) -> Client {
         cross_origin: plan.page,
         max_retries: plan.max_retries.map(f64::from),
         scheduler: plan.scheduler.is_some(),
+        listen: plan.listens,
         auth: plan.provider.is_some(),
         full_diagnostics: true,
         ..Options::default()
@@ -164,6 +181,8 @@ impl<'a> World<'a> {
             session_id: None,
             outage: None,
             handshakes: 0,
+            asleep: 0,
+            to_come: schedule.calls.len() + schedule.incidents.len(),
             credentials: 0,
             provided: 0,
             scheduled: BTreeMap::new(),
@@ -199,7 +218,11 @@ impl<'a> World<'a> {
     fn until_rest(&mut self) {
         while self.judge.broken.is_none() {
             let network_first = self.schedule.client.network_first;
-            let wakes = match (self.wake, self.agenda.next()) {
+            let listens = self.schedule.client.listens && !self.closed;
+            if listens && self.to_come == 0 && !self.judge.has_live_calls() {
+                return; // What is left may go on for ever.
+            }
+            let wakes = match (self.wake.map(|wake| wake.max(self.asleep)), self.agenda.next()) {
                 (None, None) => return,
                 (Some(wake), Some(next)) => wake < next || (wake == next && !network_first),
                 (wake, _) => wake.is_some(),
@@ -209,11 +232,15 @@ impl<'a> World<'a> {
                 return self.judge.breaks("the run does not come to rest".to_string());
             }
             if wakes {
-                self.now = self.now.max(self.wake.unwrap_or_default());
+                self.now = self.now.max(self.wake.unwrap_or_default()).max(self.asleep);
                 self.input(Input::Timeout);
             } else if let Some(at) = self.agenda.next() {
                 self.now = self.now.max(at);
                 let happening = self.agenda.take().expect("it was just seen");
+                if self.now < self.asleep && happening.is_clients() {
+                    self.agenda.plan(self.asleep, happening);
+                    continue;
+                }
                 if !matches!(happening, Happening::Deliver(..)) {
                     self.trace.line(self.now, "", |line| write!(line, "{happening:?}"));
                 }
@@ -226,6 +253,9 @@ impl<'a> World<'a> {
     /// Nothing is planned: nothing may be held either.
     fn rest(&mut self, when: &str) {
         let load = self.client.load();
+        if self.schedule.client.listens && !self.closed {
+            return;
+        }
         if self.judge.broken.is_none() && load != Load::default() {
             self.judge.breaks(format!("nothing is left when {when}: {load:?}"));
         }
@@ -235,6 +265,7 @@ impl<'a> World<'a> {
     }
 
     fn happen(&mut self, happening: Happening) {
+        self.to_come -= usize::from(matches!(happening, Happening::Make(_) | Happening::Incident(_)));
         match happening {
             Happening::Make(number) => self.make(number),
             Happening::Cancel(number) => {
@@ -277,6 +308,7 @@ impl<'a> World<'a> {
             Happening::Flush(link) => self.flush(link),
             Happening::Step(work) => self.server.step(work),
             Happening::Notice(link) => self.server.noticed(self.now, link),
+            Happening::Listen(link) => self.server.listen_on(self.now, link),
         }
     }
 
@@ -301,6 +333,8 @@ impl<'a> World<'a> {
                 self.server.incident(self.now, incident);
                 self.note_deaths(before);
             }
+            // A machine that sleeps does neither.
+            Incident::Trap | Incident::Close if self.now < self.asleep => {}
             Incident::Trap if !self.closed => self.trap(),
             Incident::Outage(ms, broken) => {
                 self.shares.happened(Happened::Outage);
@@ -312,12 +346,24 @@ impl<'a> World<'a> {
                     self.server.lose(link, fault);
                 }
             }
-            Incident::Wake => self.input(Input::Timeout),
+            Incident::Sleep(ms) => {
+                self.shares.happened(Happened::Slept);
+                self.asleep = self.asleep.max(self.now + u64::from(ms) * 1_000);
+                self.judge.on_sleep(self.now, self.asleep);
+            }
+            Incident::ClockBack(ms) => {
+                self.shares.happened(Happened::ClockBack);
+                self.agenda.hasten(self.now, u64::from(ms) * 1_000);
+                self.outage =
+                    self.outage.map(|(until, how)| (until.saturating_sub(u64::from(ms) * 1_000), how));
+                self.judge.on_clock_back();
+            }
+            Incident::Wake if self.now >= self.asleep => self.input(Input::Timeout),
             Incident::Close if !self.closed => {
                 self.shares.happened(Happened::Close);
                 self.close();
             }
-            Incident::Trap | Incident::Close => {}
+            Incident::Trap | Incident::Close | Incident::Wake => {}
         }
     }
 
@@ -384,7 +430,7 @@ impl<'a> World<'a> {
             Output::Read(exchange, reads) => self.read(exchange, reads),
             Output::Abort(exchange) => {
                 if let Some(&link) = self.exchanges.get(&exchange) {
-                    self.judge.on_abort(link, &self.network);
+                    self.judge.on_abort(self.now, link, &self.network);
                     self.abort(link);
                 }
             }

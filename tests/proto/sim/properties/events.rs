@@ -1,6 +1,6 @@
 //! What comes to the client, and what it hands on.
 
-use landfall::proto::{CallId, Event, Level, Method, OnGap, SessionState};
+use landfall::proto::{CallId, Event, Level, Method, OnGap, Redirect, SessionState};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
@@ -18,7 +18,9 @@ impl Judge<'_> {
         let link = &network.links[id];
         self.note_session(id, link, delivery);
         self.note_refused(link, delivery);
+        self.note_health(now, link, delivery);
         let Some(watch) = link.call else { return };
+        self.note_alone(now, watch, None, network);
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);
         if link.request.method == Method::Get && !link.earlier {
@@ -45,7 +47,11 @@ impl Judge<'_> {
                 if head.status != 200 {
                     seen.dropped = Some(now);
                 }
-                let refused = matches!(head.status, 400 | 401 | 403 | 404 | 405 | 406 | 410 | 415 | 429);
+                seen.hop = matches!(head.redirect, Some(Redirect::To(_)));
+                let ordered = head.retry_after.as_deref().and_then(|after| after.parse::<u64>().ok());
+                seen.ordered = seen.ordered.max(now + ordered.unwrap_or_default() * SECOND);
+                let refused =
+                    matches!(head.status, 307 | 308 | 400 | 401 | 403 | 404 | 405 | 406 | 410 | 415 | 429);
                 if let Some(post) = seen.posts.iter_mut().find(|(post, _)| refused && *post == id) {
                     post.1 = Sent::Unexecuted;
                 }
@@ -71,15 +77,20 @@ impl Judge<'_> {
     }
 
     /// The client ended an exchange itself. If it was a rival, what it brought is forgotten.
-    pub(crate) fn on_abort(&mut self, id: LinkId, network: &Network) {
+    pub(crate) fn on_abort(&mut self, now: Time, id: LinkId, network: &Network) {
         self.note_hung_ping(id, &network.links[id]);
+        if !network.links[id].headed || network.links[id].call.is_none() {
+            self.unwell = now;
+        }
         let Some(watch) = network.links[id].call else { return };
         let (link, is_race) = (&network.links[id], network.is_rival(id) || network.has_rival(id));
+        self.note_ended(now, link, is_race);
+        self.note_alone(now, watch, Some(id), network);
         let is_cut_off = self.sessions.cut_pings >= 2;
         let seen = &mut self.watches[watch];
         seen.vain += usize::from(link.request.method == Method::Get && !link.headed && !link.ended);
         let could_answer = link.reading && !link.ended && !link.earlier && !is_race && link.fate.is_stream();
-        let could_answer = could_answer && !link.is_challenged();
+        let could_answer = could_answer && !link.goes_again();
         // The network refused two pings in a row: what is silent is dead.
         seen.gave_up |= could_answer && !is_cut_off;
         seen.dropped = None;
@@ -179,6 +190,9 @@ impl Judge<'_> {
             self.listed = false;
         }
         let Some(call) = call else {
+            if let (Event::Message { .. }, true) = (event, text.contains("~L.")) {
+                self.on_listened(text);
+            }
             if matches!(event, Event::State { state: SessionState::Recovering }) {
                 self.on_replaced();
             }
@@ -255,6 +269,16 @@ impl Judge<'_> {
         }
     }
 
+    /// An event that belongs to no call is handed over once.
+    fn on_listened(&mut self, message: &str) {
+        for text in texts(message) {
+            let count = self.handed.entry(text.to_string()).or_default();
+            *count += 1;
+            let once = *count == 1;
+            self.expect(once, || format!("{text} was handed over twice"));
+        }
+    }
+
     /// Which event of its call this is to the handler: from 1.
     pub(crate) fn next_key(&mut self, call: CallId) -> u32 {
         let Some(watch) = self.watched(call) else { return 0 };
@@ -308,7 +332,7 @@ impl Judge<'_> {
 fn is_vain(link: &Link, delivery: &Delivery, goes_on: bool, brought: bool) -> bool {
     match delivery {
         Delivery::Head(head) => match head.status {
-            200 | 401 | 403 => false,
+            200 | 300..=399 | 401 | 403 => false,
             408 | 425 | 429 | 500 | 502..=599 => true,
             _ => !goes_on,
         },

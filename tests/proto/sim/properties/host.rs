@@ -75,6 +75,18 @@ impl Judge<'_> {
         }
     }
 
+    /// The machine sleeps: no clock counts that but the deadline, which is judged after one more attempt.
+    pub(crate) fn on_sleep(&mut self, now: Time, until: Time) {
+        for watch in self.watches.iter_mut().filter(|watch| watch.ended.is_none()) {
+            (watch.woke, watch.slept) = (Some(until), watch.slept + (until - now));
+        }
+    }
+
+    /// The clock stands still: what is made meanwhile is made in no time.
+    pub(crate) fn on_clock_back(&mut self) {
+        self.stood_still = true;
+    }
+
     pub(crate) fn on_missing(&mut self, plan: usize) {
         for watch in self.watches.iter_mut().filter(|watch| watch.plan == Some(plan)) {
             watch.reported = true;

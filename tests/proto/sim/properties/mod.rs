@@ -6,6 +6,7 @@ mod host;
 mod outcomes;
 mod requests;
 mod sessions;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,7 +15,7 @@ use landfall::proto::{CallId, HttpRequest, Load, Method, Output, Reason, Settlem
 use super::agenda::Time;
 use super::clocks::Bounds;
 use super::network::{LinkId, Mark};
-use super::schedule::{CallPlan, Schedule};
+use super::schedule::{CallPlan, Schedule, Scheduler};
 use super::shares::{Happened, Shares};
 use super::watch::Watch;
 use host::Host;
@@ -55,6 +56,10 @@ pub(crate) struct Judge<'a> {
     sessions: Sessions,
     told_cancelled: BTreeSet<String>,
     host: Host,
+    /// The clock stood still for a while: nothing is said of how much is made in a time.
+    stood_still: bool,
+    /// When something failed last.
+    unwell: Time,
     /// The tools were listed, and nothing voided it since.
     listed: bool,
 }
@@ -79,6 +84,8 @@ impl<'a> Judge<'a> {
             sessions: Sessions::default(),
             told_cancelled: BTreeSet::new(),
             host: Host::default(),
+            stood_still: false,
+            unwell: 0,
             listed: false,
         }
     }
@@ -179,7 +186,9 @@ impl<'a> Judge<'a> {
             let body = request.body.as_deref().unwrap_or_default();
             body.contains("\"initialize\"") || body.contains("notifications/initialized")
         };
-        if let Some(request) = transmitted(output).filter(|request| !begins(request)) {
+        let hurries = self.schedule.client.scheduler == Some(Scheduler::Hurries);
+        let bounded = !self.stood_still && !hurries;
+        if let Some(request) = transmitted(output).filter(|request| !begins(request) && bounded) {
             self.recent.push_back(now);
             self.recent.retain(|at| *at + MINUTE > now);
             let second = self.recent.iter().rev().take_while(|at| **at + SECOND > now).count();
@@ -196,6 +205,7 @@ impl<'a> Judge<'a> {
     /// Timers belong to what has not ended: a few per call, and two of the session (its next probe, and the DELETE).
     pub(crate) fn on_drained(&mut self, load: Load) {
         let most = 2 + load.calls * TIMERS_PER_CALL;
+        self.check_ended();
         self.expect(load.timers <= most, || format!("timers outlive their calls: {load:?}"));
         let live = self.known.values().filter(|watch| self.watches[**watch].ended.is_none()).count();
         self.expect(load.calls >= live, || format!("{live} calls are live, and the client has {load:?}"));

@@ -2,7 +2,7 @@
 
 use landfall::proto::{CallId, Client, Failure, Outcome, Reason, Settlement};
 
-use super::Judge;
+use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
 use crate::sim::schedule::{Ids, Incident, Replays, Schedule, Tool};
 use crate::sim::server::Server;
@@ -30,10 +30,13 @@ impl Judge<'_> {
             return self.breaks(format!("a settlement of a call that is not live: {call:?} {settlement:?}"));
         };
         self.on_read(server);
+        self.check_alone(now, watch);
         let seen = &mut self.watches[watch];
         seen.rest_over(now);
         seen.ended = Some(now);
-        let (plan, over) = (seen.plan, now.saturating_sub(seen.made + seen.bounds.deadline));
+        // Who slept through it has one more attempt.
+        let most = seen.woke.map_or(0, |woke| woke + 20 * SECOND).max(seen.made + seen.bounds.deadline);
+        let (plan, over) = (seen.plan, now.saturating_sub(most));
         self.expect(over == 0, || format!("call {plan:?} settled {over} us after its deadline"));
         match settlement {
             Settlement::Result { message, .. } => {
@@ -72,7 +75,7 @@ impl Judge<'_> {
         let visible = self.must_see_gap(seen, work);
         self.expect(gaps > 0 || !visible, || format!("call {plan} has a certain gap, and was not told"));
         // What was taken out of its order can't be told from what is lost.
-        let odd = work.crossed || work.reset || self.answered_elsewhere(work);
+        let odd = work.crossed || work.reset || work.accepted || self.answered_elsewhere(work);
         for (place, event) in work.events.iter().enumerate().filter(|_| !odd) {
             let lost = event.texts.iter().any(|text| !self.handed.contains_key(text));
             let skipped = work.skipped.iter().any(|range| range.contains(&place));
@@ -152,7 +155,7 @@ impl Judge<'_> {
         let due = seen.made + seen.bounds.deadline;
         let sent = !seen.posts.is_empty();
         let truthful = match reason {
-            Reason::DeadlineExceeded => now == due,
+            Reason::DeadlineExceeded => now == due || (seen.woke.is_some() && now > due),
             // What came when the stream was given up, and not what its handlers did since.
             Reason::StreamLost => {
                 let may_resume = !self.schedule.client.page && self.schedule.client.max_retries != Some(0);
@@ -186,8 +189,10 @@ impl Judge<'_> {
         let Some(heard) = seen.heard.filter(|_| !seen.unclocked && !binding) else { return };
         // Sent again beside a silent body, it has `callMs` anew.
         let calls = if seen.beside { 2 } else { 1 };
-        let (silent, most) =
-            ((now - heard).saturating_sub(seen.rested), seen.bounds.call * calls + seen.bounds.recovery);
+        let (silent, most) = (
+            (now - heard).saturating_sub(seen.rested + seen.slept),
+            seen.bounds.call * calls + seen.bounds.recovery,
+        );
         let call = seen.plan;
         self.expect(silent <= most + 1_000, || {
             format!("call {call:?} failed by {reason:?} after {silent} us of silence, {most} are allowed")

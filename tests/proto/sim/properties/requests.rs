@@ -43,6 +43,7 @@ impl Judge<'_> {
             self.expect(!is_used || closing, || "the session in use is ended".to_string());
         }
         let Some(watch) = link.call else { return };
+        self.check_alone(now, watch);
         match request.method {
             Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
             _ => {
@@ -59,7 +60,7 @@ impl Judge<'_> {
         let plan = self.plan(watch);
         // The same request, with other credentials, is no other.
         let last = self.watches[watch].posts.last();
-        if last.is_some_and(|(link, _)| network.links[*link].is_challenged()) {
+        if last.is_some_and(|(link, _)| network.links[*link].goes_again()) {
             return;
         }
         let crowded = self.schedule.client.max_concurrent < 32;
@@ -100,9 +101,12 @@ impl Judge<'_> {
         });
         let safe = safe && replay != ReplayOption::Never;
         let seen = &mut self.watches[watch];
+        // It keeps the word under which it was sent.
+        seen.vouched |= safe && seen.posts.is_empty();
+        let safe = safe || seen.vouched;
         // What got no HTTP answer is not counted, nor is what is made once more with other credentials.
         let posts = seen.posts.iter().map(|(post, _)| &network.links[*post]);
-        let reissued = posts.filter(|post| !post.is_challenged()).skip(1).filter(|post| post.headed).count();
+        let reissued = posts.filter(|post| !post.goes_again()).skip(1).filter(|post| post.headed).count();
         let may_be_executed = seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
         let early = seen.floor.take().is_some_and(|floor| now < floor);
         seen.posts.push((id, Sent::Unknown));
@@ -142,6 +146,10 @@ impl Judge<'_> {
         seen.barren.push(now);
         // After the third attempt in vain, at most three a second; five, where the host ends the waits.
         let distance = if self.schedule.client.scheduler.is_some() { 600_000 } else { SECOND };
+        let hop = std::mem::take(&mut seen.hop);
+        if hop {
+            seen.barren.pop(); // It is the same attempt.
+        }
         let quick = match seen.barren.as_slice() {
             [_, _, _, .., first, _, _, last] => last - first < distance,
             _ => false,
@@ -152,7 +160,10 @@ impl Judge<'_> {
         }
         let pause = seen.dropped.take().map(|dropped| now - dropped);
         let hasty = pause.zip(seen.retry).is_some_and(|(pause, retry)| pause < u64::from(retry) * 1_000);
-        let hasty = hasty && !matches!(self.schedule.client.scheduler, Some(Scheduler::Hurries));
+        let hasty = hasty
+            && !hop
+            && !self.stood_still
+            && !matches!(self.schedule.client.scheduler, Some(Scheduler::Hurries));
         let early = seen.floor.take().is_some_and(|floor| now < floor);
         let place = seen.trail.place(server);
         let right = place == Place::Cursor(cursor.unwrap_or_default().to_string()) || odd;
@@ -161,6 +172,7 @@ impl Judge<'_> {
         self.expect(most.is_none_or(|most| vain < most), || {
             format!("call {call:?} resumes again after {vain} in vain, of {most:?}")
         });
+        let quick = quick && !self.stood_still;
         self.expect(!quick, || format!("call {call:?} polls in a storm"));
         self.expect(!hasty, || {
             format!("call {call:?} resumed after {pause:?} us, and retry is {retry:?} ms")
