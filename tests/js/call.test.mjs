@@ -149,18 +149,70 @@ test("a call without an answer rejects with an error that has the event's fields
   core.fail(1, { tool: "work" });
   const [event] = await eventsOf(call);
   assert.equal(event.type, "tool_call_failed");
-  assert.equal(event.message, "the stream ended");
+  const told = "tools/call work at https://server.test/mcp failed (stream_lost, unknown): the stream ended";
+  assert.equal(event.message, `${told}; the tool may have run`);
   assert.equal("text" in event || "out" in event || "call" in event, false);
   const thrown = await call.result.catch((caught) => caught);
   assert.ok(thrown instanceof ToolCallFailedError && thrown instanceof Error);
   assert.equal(thrown.name, "ToolCallFailedError");
-  assert.equal(thrown.message, "the stream ended");
+  assert.equal(thrown.message, event.message);
   assert.equal(thrown.event, event);
   for (const field of ["reason", "outcome", "retrySafe", "requestId", "method", "tool", "diagnostics"]) {
     assert.ok(Object.hasOwn(thrown, field), field);
     assert.equal(thrown[field], event[field], field);
   }
   assert.equal("taskId" in thrown, false);
+});
+
+test("an error keeps what it says in JSON, and its message in a structured clone", async () => {
+  const { session, core } = await fakeSession();
+  const call = session.callTool("work");
+  core.fail(1, { tool: "work" });
+  const thrown = await call.result.catch((caught) => caught);
+  const { type: _type, at: _at, ...fields } = thrown.event;
+  assert.deepEqual(JSON.parse(JSON.stringify(thrown)), { name: "ToolCallFailedError", ...fields });
+  assert.deepEqual(Object.keys(thrown).includes("toJSON"), false);
+  const clone = structuredClone(thrown);
+  assert.match(clone.message, /^tools\/call work at \S+ failed \(stream_lost, unknown\): .*may have run$/);
+  assert.deepEqual(structuredClone(thrown.event), thrown.event);
+  const server = new ServerError({ code: -32602, message: "bad", data: [1] });
+  const json = { name: "ServerError", message: "bad", code: -32602, data: [1] };
+  assert.deepEqual(JSON.parse(JSON.stringify(server)), json);
+  const config = { name: "ConfigError", message: "limits is bad", option: "limits" };
+  assert.deepEqual(JSON.parse(JSON.stringify(new ConfigError("limits", "limits is bad"))), config);
+});
+
+test("a message names method, tool and endpoint without its query, and says of no other call that it ran", async () => {
+  const { session, core } = await fakeSession({}, undefined, "https://server.test/mcp?key=secret#part");
+  for (const [n, make, why, message] of [
+    [
+      1,
+      () => session.callTool("work"),
+      { outcome: "rejected" },
+      "tools/call work at PLACE failed (stream_lost, rejected): X",
+    ],
+    [2, () => session.request("tools/list"), {}, "tools/list at PLACE failed (stream_lost, unknown): X"],
+  ]) {
+    const call = make();
+    core.fail(n, { ...why, ...(n === 1 ? { tool: "work" } : { method: "tools/list" }) });
+    const thrown = await call.result.catch((caught) => caught);
+    const place = "https://server.test/mcp";
+    assert.equal(thrown.message, message.replace("PLACE", place).replace("X", "the stream ended"));
+  }
+  await session.close();
+  const late = await session.callTool("work").result.catch((caught) => caught);
+  assert.match(
+    late.message,
+    /^tools\/call work at https:\/\/server\.test\/mcp failed \(closed, not_sent\): /,
+  );
+});
+
+test("an endpoint brings no status into a message that callers look for there", async () => {
+  const { session, core } = await fakeSession({}, undefined, "https://server.test:40404/405/mcp");
+  const call = session.callTool("work");
+  core.fail(1);
+  const thrown = await call.result.catch((caught) => caught);
+  assert.match(thrown.message, / at https:\/\/server\.test:\.\.\.04\/\.\.\.\/mcp failed /);
 });
 
 test("a result that nobody reads is no unhandled rejection", async (t) => {

@@ -138,3 +138,69 @@ fn a_request_of_our_own_that_is_tried_once_more_goes_under_a_new_id() {
     assert!(second.body.as_deref().unwrap().contains("\"ping\""));
     assert_ne!(id_of(&first), id_of(&second));
 }
+
+/// Whatever the handshake tries is rejected, until it is given up.
+fn reject_all(world: &mut World, code: &str) {
+    while world.is_pending(world.handshake()) {
+        while let Some((post, _)) = world.requests.pop_front() {
+            world.failed(post, code);
+        }
+        world.pass(1_000);
+    }
+}
+
+#[test]
+fn a_handshake_that_is_rejected_may_mean_that_the_server_sends_no_cors_headers() {
+    let mut world = World::connecting(cross_origin());
+    reject_all(&mut world, "");
+    let failure = world.failure(world.handshake());
+    assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::NetworkError, Some(Hint::Cors)));
+    assert!(
+        failure.text.contains("the network failed, or the server sends no CORS headers"),
+        "{}",
+        failure.text
+    );
+}
+
+#[test]
+fn no_more_is_said_of_them_where_the_server_was_seen_or_nothing_was_sent_or_the_origin_is_the_pages() {
+    let mut seen = World::connected(cross_origin());
+    let mut unsent = World::connecting(cross_origin());
+    let mut own = World::connecting(options());
+    let late = seen.call();
+    for (world, code) in [(&mut unsent, "LANDFALL_NOT_SENT"), (&mut own, "")] {
+        reject_all(world, code);
+    }
+    while seen.is_pending(late) {
+        let (_, post, _) = seen.next_request();
+        seen.cut(post);
+    }
+    for (world, call) in [(&seen, late), (&unsent, unsent.handshake()), (&own, own.handshake())] {
+        let failure = world.failure(call);
+        assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::NetworkError, None));
+        assert!(!failure.text.contains("CORS"), "{}", failure.text);
+    }
+}
+
+#[test]
+fn a_403_that_speaks_of_hosts_or_origins_does_not_hint_at_credentials() {
+    for (body, hint) in [
+        ("Invalid Host header: localhost", None),
+        (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Invalid Origin"}}"#, None),
+        ("Origins: none", None),
+        ("the original token is not yours", Some(Hint::Auth)),
+        ("", Some(Hint::Auth)),
+    ] {
+        let mut world = World::connected(options());
+        let call = world.call();
+        let (post, _) = world.request();
+        world.head(post, 403, "text/plain", None);
+        world.body(post, body);
+        world.end(post);
+        if world.is_pending(call) {
+            continue;
+        }
+        let failure = world.failure(call);
+        assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::Forbidden, hint), "{body}");
+    }
+}

@@ -2,7 +2,7 @@
 //! (ARCHITECTURE.md, "Sessions and eras").
 
 use super::Client;
-use crate::proto::error::Reason;
+use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Hint};
 use crate::proto::ledger::Kind;
 use crate::proto::session::State;
@@ -92,10 +92,18 @@ impl Client {
         Some("; no session id is visible: the server must list Mcp-Session-Id in Access-Control-Expose-Headers")
     }
 
+    /// Whether the page has not seen any answer yet: then the server may send no CORS headers at all.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.config.cross_origin && self.session.allowed_headers.is_empty()
+    }
+
     /// Where to look first, if nothing said it yet. The failed call's own exchange is closed already.
-    pub(super) fn hint(&self, reason: Reason) -> Option<Hint> {
+    pub(super) fn hint(&self, reason: Reason, outcome: Outcome, text: &str) -> Option<Hint> {
         const BROWSERS_CONNECTIONS: usize = 6;
         match reason {
+            Reason::NetworkError if outcome == Outcome::Unknown && self.is_unseen() => Some(Hint::Cors),
+            // Servers refuse so whom another page may have sent: no credentials help.
+            Reason::Forbidden if speaks_of_place(text) => None,
             Reason::Unauthorized | Reason::Forbidden => Some(Hint::Auth),
             Reason::FirstByteTimeout | Reason::ConnectTimeout
                 if self.dispatch.open_count() + 1 >= BROWSERS_CONNECTIONS =>
@@ -110,4 +118,12 @@ impl Client {
             _ => None,
         }
     }
+}
+
+/// Whether a text has the word host or origin.
+fn speaks_of_place(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words
+        .map(str::to_ascii_lowercase)
+        .any(|word| matches!(word.as_str(), "host" | "hosts" | "hostname" | "origin" | "origins"))
 }

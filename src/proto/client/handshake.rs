@@ -253,6 +253,10 @@ impl Client {
     /// The handshake failed: the host is told, and every call that waits for it ends for the same reason.
     pub(super) fn on_handshake_failed(&mut self, now: Instant, failure: Failure) {
         let host = self.session.handshake.over();
+        let failure = match failure.method.as_str() {
+            "initialize" => failure,
+            method => Failure { text: format!("{method}: {}", failure.text), ..failure },
+        };
         if let Some(call) = host {
             let failure = Failure { method: "initialize".to_string(), ..failure.clone() };
             self.outputs.push_back(Output::Settle(call, now, Settlement::Failed(Box::new(failure))));
@@ -270,7 +274,8 @@ impl Client {
         if host.is_none() {
             return self.on_replacement_failed(now, &failure);
         }
-        let Failure { reason, text, .. } = failure;
+        let reason = failure.reason;
+        let text = format!("the handshake failed: {}", failure.text);
         for call in self.ledger.calls() {
             self.fail(now, call, reason, &text);
         }

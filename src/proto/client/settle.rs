@@ -10,6 +10,9 @@ use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
+/// So many characters of a runtime's code are shown.
+const MOST_CODE: usize = 64;
+
 impl Client {
     /// Ends a call with an outcome. A no-op for one that ended.
     pub(super) fn settle(&mut self, now: Instant, call: CallId, settlement: Settlement) {
@@ -100,8 +103,14 @@ impl Client {
         });
         let said = self.said(&words.collect::<Vec<_>>().join(" "), 0);
         match (failure.reach(), failure.code.as_str()) {
+            (Reach::Unknown, "") if self.is_unseen() => {
+                format!("the request failed: {said}; the network failed, or the server sends no CORS headers")
+            }
             (Reach::Unready | Reach::Late, _) | (_, "") => format!("the request failed: {said}"),
-            (_, code) => format!("the request failed: {said} ({})", self.fit(code)),
+            (_, code) => {
+                let code: String = self.fit(code).chars().take(MOST_CODE).collect();
+                format!("the request failed: {said} ({code})")
+            }
         }
     }
 
@@ -173,7 +182,7 @@ impl Client {
         let outcome = entry.outcome();
         let retry_safe = outcome != Outcome::Unknown || self.is_safe(now, &entry);
         let mut diagnostics = entry.diagnostics;
-        diagnostics.hint = diagnostics.hint.or_else(|| self.hint(reason));
+        diagnostics.hint = diagnostics.hint.or_else(|| self.hint(reason, outcome, text));
         diagnostics.ended_at = now.as_millis();
         diagnostics.protocol_version.clone_from(&self.session.facts.protocol_version);
         let cursor = entry.lineage.stream.as_ref().and_then(|stream| stream.cursor.committed());
@@ -184,10 +193,7 @@ impl Client {
         let refusal = entry.delivery.attempt.refusal.filter(|_| is_refusal(reason));
         diagnostics.session = self.session.facts.session_id.as_deref().map(|id| self.shown(id));
         Failure {
-            text: format!(
-                "{} failed: {text}",
-                entry.request.tool.as_deref().unwrap_or(&entry.request.method)
-            ),
+            text: text.to_string(),
             method: entry.request.method,
             tool: entry.request.tool,
             reason,

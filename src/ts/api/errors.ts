@@ -102,4 +102,11 @@ export class ConfigError extends TypeError {
 /** Sets `name` without making it a field that a dump of the error would list. */
 function nameOf(error: Error, name: string): void {
   Object.defineProperty(error, "name", { value: name, configurable: true, writable: true });
+  tellsInJson(error);
+}
+
+/** Gives an error its name and its message in JSON, where an error has but its fields. */
+export function tellsInJson<T extends Error>(error: T): T {
+  const toJSON = () => Object.assign({ name: error.name, message: error.message }, error);
+  return Object.defineProperty(error, "toJSON", { value: toJSON, configurable: true, writable: true });
 }

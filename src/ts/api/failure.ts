@@ -87,7 +87,10 @@ export interface ToolCallFailed {
   outcome: Outcome;
   /** Making the call again can't execute it twice to harm: the outcome is not `unknown`, or the call is safe. */
   retrySafe: boolean;
-  /** A sentence for a person. */
+  /**
+   * A sentence for a person, or a model: whose failure it is (method, tool, endpoint), `reason` and `outcome`, what
+   * happened, and whether the tool may have run.
+   */
   message: string;
   /** The server's task, where the call became one. */
   taskId?: string;

@@ -50,6 +50,22 @@ export function explained(event: ToolCallFailed, failure: Failure, serverText: S
   return { ...event, message: `${event.message}: ${text}` };
 }
 
+/**
+ * The same failure, as its message is told: whose it is, and whether a tool may have run, for a model may read no more of
+ * it, and a structured clone keeps no more of an error.
+ */
+export function worded(event: ToolCallFailed, endpoint: string): ToolCallFailed {
+  const { method, tool, reason, outcome, message } = event;
+  const what = tool === undefined ? method : `${method} ${tool}`;
+  const mayHaveRun = outcome === "unknown" && method === "tools/call" ? "; the tool may have run" : "";
+  // Callers look for these words, which may stand in a port.
+  const place = endpoint.replaceAll(/40[145]|Unauthorized/g, "...");
+  return {
+    ...event,
+    message: `${what} at ${place} failed (${reason}, ${outcome}): ${message}${mayHaveRun}`,
+  };
+}
+
 /** Node's own fetch gives up earlier than the clocks of a call may want: what for, and what lifts that. */
 function limitOf(code: string): string | undefined {
   const lifting = (option: string) =>
@@ -80,6 +96,7 @@ export const closedBefore: Why = {
 
 /** A call that no core has heard of. */
 export interface UnsentCall {
+  endpoint: string;
   id: string | number;
   method: string;
   tool: string | undefined;
@@ -87,9 +104,9 @@ export interface UnsentCall {
 }
 
 /** The event of a call that failed before a core heard of it. */
-export function unsentEvent({ id, method, tool, at }: UnsentCall, why: Why): ToolCallFailed {
+export function unsentEvent({ id, method, tool, at, endpoint }: UnsentCall, why: Why): ToolCallFailed {
   const origin = { id, method, tool, isSafe: false, startedAt: at };
-  return ownFailure(new CallRecord(origin, new Promised(), () => {}), at, why);
+  return worded(ownFailure(new CallRecord(origin, new Promised(), () => {}), at, why), endpoint);
 }
 
 /** A call that no core has heard of: it has failed already, as any call does, with an event and an error. */
@@ -98,10 +115,10 @@ export function unsent(
   why: Why,
   thrown?: unknown,
 ): { handle: ToolCall; event: ToolCallFailed } {
-  const { id, method, tool, at } = call;
+  const { id, method, tool, at, endpoint } = call;
   const caller = new Promised();
   const record = new CallRecord({ id, method, tool, isSafe: false, startedAt: at }, caller, () => {});
-  const event = ownFailure(record, at, why);
+  const event = worded(ownFailure(record, at, why), endpoint);
   record.fail(event, { thrown });
   return { handle: caller.handle(record), event };
 }

@@ -21,7 +21,7 @@ import {
   usableSignal,
   whole,
 } from "./check.js";
-import { readState } from "./state.js";
+import { endpointOf, readState } from "./state.js";
 
 /** The version of the package, as `clientInfo` tells it to servers that are given no other. */
 export const VERSION = "0.1.0";
@@ -30,6 +30,8 @@ export const VERSION = "0.1.0";
 export interface Settings extends ExchangeSettings {
   /** The configuration of a core, made anew with a seed of its own for each. */
   core(): CoreConfig;
+  /** Its origin and its path: what is shown of the address. */
+  endpoint: string;
   /** `timeouts.callMs`, where it is a function of the tool's name. */
   callMs: ((tool: string) => number) | undefined;
   /** `timeouts.callMs` was given. */
@@ -144,6 +146,7 @@ export function readSettings(
       browser: isBrowser(),
       crossOrigin: isCrossOrigin(core.url),
     }),
+    endpoint: endpointOf(address),
     callMs: typeof callMs === "function" ? callMs : undefined,
     hasCallMs: callMs !== undefined,
     ...handshake(core),

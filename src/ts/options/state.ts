@@ -44,7 +44,7 @@ export function readState(state: State, url: string): SessionFacts {
 }
 
 /** Without the query, which may hold what is nobody's business. */
-function endpointOf(url: string): string {
+export function endpointOf(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 }

@@ -1,6 +1,6 @@
 // How the SDKs' own errors are told: by marks on an error, so that none of them has to be imported.
 
-import { ToolCallFailedError } from "../api/errors.js";
+import { ToolCallFailedError, tellsInJson } from "../api/errors.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { ServerText } from "../base/server-text.js";
 import { brand, hide } from "../base/thrown.js";
@@ -147,7 +147,7 @@ function reasonsOf({ reason, outcome, diagnostics: { hint } }: ToolCallFailed) {
 }
 
 function explain<T extends Error>(error: T, event: ToolCallFailed): T {
-  return Object.assign(error, reasonsOf(event));
+  return tellsInJson(Object.assign(error, reasonsOf(event)));
 }
 
 /** The same of an error that is not ours: no dump of it shows more than its maker wanted. */

@@ -339,7 +339,7 @@ export class ClientTransport {
     const tool = method === "tools/call" && typeof params?.name === "string" ? params.name : undefined;
     const text = "the result in the server's answer is no object";
     const why: Why = { reason: "malformed_response", outcome: "unknown", message: text };
-    const event = unsentEvent({ id, method, tool, at: this.#owner.clock() }, why);
+    const event = this.#unsentEvent({ id, method, tool }, why);
     return this.#told(this.#rejection(event, {}));
   }
 
@@ -384,10 +384,14 @@ export class ClientTransport {
     thrown?: unknown,
   ): unknown {
     const { id, method, tool } = call ?? { id: "unsent", method: "initialize", tool: undefined };
-    const event = unsentEvent({ id, method, tool, at: this.#owner.clock() }, why);
+    const event = this.#unsentEvent({ id, method, tool }, why);
     if (call !== undefined) this.#owner.uncounted.count(why);
     this.#emit(event);
     return this.#told(this.#rejection(event, thrown === undefined ? {} : { thrown }));
+  }
+
+  #unsentEvent(call: { id: string | number; method: string; tool: string | undefined }, why: Why) {
+    return unsentEvent({ ...call, at: this.#owner.clock(), endpoint: this.#settings.endpoint }, why);
   }
 
   #rejection(event: ToolCallFailed, failure: Failure): unknown {

@@ -10,7 +10,7 @@ import { type Timer, timers } from "../base/timers.js";
 import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
 import { callEvent, jsonRpcError, messageEvent, sessionEvent } from "../call/events.js";
-import { abortedMeanwhile, explained, failureOf, ownFailure, type Why } from "../call/failure.js";
+import { abortedMeanwhile, explained, failureOf, ownFailure, type Why, worded } from "../call/failure.js";
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics, type Uncounted } from "../call/metrics.js";
 import type { OutcomeResolver } from "../call/outcome-resolver.js";
@@ -148,7 +148,8 @@ export class Connection implements Listener {
     const record = this.#records.get(this.#handshake);
     this.#records.delete(this.#handshake);
     if (record !== undefined) {
-      const event = ownFailure(record, this.#owner.clock(), abortedMeanwhile);
+      const failed = ownFailure(record, this.#owner.clock(), abortedMeanwhile);
+      const event = worded(failed, this.#settings.endpoint);
       record.fail(event, { thrown: cause });
       this.#owner.emit(event);
     }
@@ -460,7 +461,8 @@ export class Connection implements Listener {
   #failed(record: CallRecord, failed: ToolCallFailed, failure: Failure = {}): void {
     const { info, connectMs } = record.origin;
     const isWanted = failed.reason === "cancelled" || failed.reason === "closed";
-    const event = isWanted ? failed : explained(failed, failure, this.#settings.serverText);
+    const { serverText, endpoint } = this.#settings;
+    const event = worded(isWanted ? failed : explained(failed, failure, serverText), endpoint);
     const tell = () => {
       record.fail(event, isWanted ? {} : failure);
       this.#owner.emit(event);

@@ -160,7 +160,8 @@ export class StandAloneSession implements Session {
 
   #unsentCall(method: string, tool: string | undefined, why: Why, cause?: unknown): ToolCall {
     this.#unsent += 1;
-    const call = { id: `unsent-${this.#unsent}`, method, tool, at: this.#owner.clock() };
+    const { endpoint } = this.#settings;
+    const call = { id: `unsent-${this.#unsent}`, method, tool, at: this.#owner.clock(), endpoint };
     const { handle, event } = unsent(call, why, cause);
     // After close() there is no callback.
     if (this.#closing === undefined) timers.queueMicrotask(() => emit(this.#settings, event));

@@ -225,9 +225,9 @@ export async function startedTransport(options, more) {
 }
 
 /** A session that is ready, and its core. */
-export async function fakeSession(options = {}, prepare = () => {}) {
+export async function fakeSession(options = {}, prepare = () => {}, address = "https://server.test/mcp") {
   const { connect, cores } = fakeConnect(prepare);
-  const opening = connect("https://server.test/mcp", { fetch: noFetch, ...options });
+  const opening = connect(address, { fetch: noFetch, ...options });
   await turn();
   cores[0].ready();
   return { session: await opening, core: cores[0], cores, connect };
