@@ -36,6 +36,8 @@ export type WarningCode =
   | "malformed_event"
   /** A response whose id is not quite the request's was taken as its answer. */
   | "odd_response_id"
+  /** The server asked for what the host has no `onRequest` for: it was refused. */
+  | "question_refused"
   /** The server asks more at once than `limits.maxQuestions`: it was refused. */
   | "too_many_questions"
   /** A response that answers no request of ours was dropped. */

@@ -239,13 +239,18 @@ export interface TransportOptions {
    * @defaultValue `redacted`
    */
   diagnostics?: "redacted" | "full";
-  /** Told what happens, never with arguments, results or tokens. */
-  logger?: {
-    debug?(m: string, data?: object): void;
-    info?(m: string, data?: object): void;
-    warn?(m: string, data?: object): void;
-    error?(m: string, data?: object): void;
-  };
+  /**
+   * Told what happens, never with arguments, results or tokens. Without one, warnings and what handlers threw go to the
+   * console; with `false` nothing does.
+   */
+  logger?:
+    | false
+    | {
+        debug?(m: string, data?: object): void;
+        info?(m: string, data?: object): void;
+        warn?(m: string, data?: object): void;
+        error?(m: string, data?: object): void;
+      };
   /**
    * Whether to open a stream for messages that belong to no call. `auto`: in a {@link LandfallTransport} always, once the
    * server took `notifications/initialized`, as the official transports do; in a session where `onEvent` or `onRequest`

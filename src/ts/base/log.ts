@@ -1,11 +1,11 @@
-// The user's logger, made safe.
+// The user's logger, made safe; the console where there is none.
 import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ConnectOptions } from "../api/options.js";
 import { ignored } from "./promise.js";
 import { line, type ServerText } from "./server-text.js";
 import { textOf } from "./thrown.js";
 
-type Logger = NonNullable<ConnectOptions["logger"]>;
+type Logger = Exclude<ConnectOptions["logger"], false | undefined>;
 type Level = "debug" | "info" | "warn" | "error";
 
 const levels: { [type: string]: Level } = {
@@ -25,14 +25,26 @@ const levels: { [type: string]: Level } = {
 // What a server or a caller put into an event stays out of logs.
 const payload = new Set(["type", "message", "result", "error", "progress", "total", "diagnostics"]);
 
-/** The user's logger, made safe: what it lacks is skipped, and what it throws is nobody's business. */
+// What nobody asked for is kept to what somebody should know.
+const onConsole: Logger = {
+  // biome-ignore lint/suspicious/noConsole: this is its one place
+  warn: (text) => console.warn(text),
+  // biome-ignore lint/suspicious/noConsole: and this
+  error: (text) => console.error(text),
+};
+
+/**
+ * The user's logger, made safe: what it lacks is skipped, and what it throws is nobody's business. Without one, warnings
+ * and what threw go to the console; with `false`, nothing does.
+ */
 export class Log {
   readonly #logger: Logger | undefined;
-
+  readonly #isUsers: boolean;
   readonly #serverText: ServerText;
 
-  constructor(logger: Logger | undefined, serverText: ServerText) {
-    this.#logger = logger;
+  constructor(logger: Logger | false | undefined, serverText: ServerText) {
+    this.#isUsers = logger !== undefined;
+    this.#logger = logger === undefined ? onConsole : logger || undefined;
     this.#serverText = serverText;
   }
 
@@ -51,7 +63,8 @@ export class Log {
 
   /** Writes an event without its payload. */
   event(event: CallEvent | SessionEvent): void {
-    if (this.#logger === undefined) return;
+    // What becomes of a call its caller knows.
+    if (this.#logger === undefined || (!this.#isUsers && event.type !== "warning")) return;
     const data: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(event)) {
       if (!payload.has(key)) data[key] = value;

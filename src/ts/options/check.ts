@@ -30,11 +30,57 @@ export function group(option: string, value: unknown, names: readonly string[]):
     if (member === undefined) continue;
     if (!names.includes(name)) {
       const path = option === "options" ? name : `${option}.${name}`;
-      throw new ConfigError(path, `${path} is not an option that this version of landfall honours here`);
+      const text = `${path} is not an option that this version of landfall honours here`;
+      throw new ConfigError(path, text + meant(name, names));
     }
     members[name] = member;
   }
   return members;
+}
+
+// What others call it, in small letters.
+const elsewhere: { [name: string]: readonly string[] } = {
+  onprogress: ["onEvent", "onevent"],
+  onmessage: ["onEvent", "onevent"],
+  onnotification: ["onEvent", "onevent"],
+  onlog: ["logger"],
+  timeout: ["timeouts", "callMs"],
+  timeoutms: ["timeouts", "callMs"],
+  maxtotaltimeout: ["timeouts", "deadlineMs"],
+  retries: ["retry", "maxReissues"],
+  maxretries: ["reconnectionOptions", "maxReissues"],
+  auth: ["authProvider"],
+  token: ["authProvider"],
+  abortsignal: ["signal"],
+};
+
+/** Which of these names an unknown one may have meant, for the end of a message. */
+export function meant(name: string, names: readonly string[]): string {
+  const small = name.toLowerCase();
+  const likely = [
+    names.find((each) => each.toLowerCase() === small),
+    elsewhere[small]?.find((each) => names.includes(each)),
+    names.find((each) => isNear(small, each.toLowerCase())),
+  ].find((each) => each !== undefined);
+  if (likely !== undefined) return `; did you mean ${likely}?`;
+  if (small !== "onprogress") return "";
+  return "; progress is among the events of a call: for await (const event of call)";
+}
+
+/** Whether one edit, or two in a longer word, make the one of the other. */
+function isNear(one: string, other: string): boolean {
+  const most = Math.min(one.length, other.length) > 5 ? 2 : 1;
+  if (Math.abs(one.length - other.length) > most) return false;
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (const [place, letter] of [...one].entries()) {
+    const next = [place + 1];
+    for (const [at, same] of [...other].entries())
+      next.push(
+        Math.min((row[at] ?? 0) + Number(letter !== same), (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1),
+      );
+    row = next;
+  }
+  return (row.at(-1) ?? 0) <= most;
 }
 
 /** Headers, or a function that will give them. */

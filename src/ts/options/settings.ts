@@ -173,7 +173,7 @@ export function readSettings(
       endpoint: new URL(address),
     }),
     serverText,
-    log: new Log(object("logger", options.logger), serverText),
+    log: new Log(options.logger === false ? false : object("logger", options.logger), serverText),
   };
 }
 

@@ -2,6 +2,7 @@
 import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, TransportOptions } from "../api/options.js";
 import type { ReadProvider } from "../http/credentials.js";
+import { meant } from "./check.js";
 import { readSettings, type Settings, sharedOptions } from "./settings.js";
 
 const ours = new Set<string>(sharedOptions);
@@ -17,7 +18,7 @@ interface OfSdk {
 
 /**
  * The options of a transport as settings. What another version of an official transport knows and this one does not is
- * ignored, with a warning to the logger. Throws {@link ConfigError} for what is wrong with an option of landfall's own.
+ * ignored, with a warning. Throws {@link ConfigError} for what is wrong with an option of landfall's own.
  */
 export function readTransportSettings(url: string | URL, given: TransportOptions, sdk: OfSdk): Settings {
   const options: Record<string, unknown> = {};
@@ -34,7 +35,9 @@ export function readTransportSettings(url: string | URL, given: TransportOptions
   const { listen = "auto", terminateSessionOnClose = false } = given;
   Object.assign(options, { listen: listen === "auto" ? true : listen, terminateSessionOnClose });
   const settings = readSettings(url, options as ConnectOptions, sdk.readProvider);
-  for (const name of ignored) settings.log.write("warn", `the option ${name} is not known, and is ignored`);
+  const names = [...sharedOptions, ...own];
+  for (const name of ignored)
+    settings.log.write("warn", `the option ${name} is not known, and is ignored${meant(name, names)}`);
   const { authProvider, fetch } = options as ConnectOptions;
   const signing = sdk.signing?.(authProvider, fetch ?? ((input, init) => globalThis.fetch(input, init)));
   return {

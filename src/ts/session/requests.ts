@@ -13,6 +13,9 @@ interface Answer {
   error?: { code: number; message: string };
 }
 
+// A server may make up as many as it likes.
+const mostMethods = 16;
+
 /** Who takes the requests of the server's on one connection. */
 export interface RequestTaker {
   /** One request. Called outside of exports; may call back in. */
@@ -27,13 +30,21 @@ export interface RequestTaker {
 
 /** Requests of the server's on one connection: each runs `onRequest` and gives one response, unless it was cancelled. */
 export class ServerRequests implements RequestTaker {
-  readonly #settings: Pick<Settings, "onRequest" | "log">;
+  readonly #settings: Pick<Settings, "onRequest" | "log" | "serverText">;
   readonly #answer: (body: string) => void;
+  readonly #refused: (message: string) => void;
+  readonly #toldMethods = new Set<string>();
   readonly #running = new Map<string | number, AbortController>();
 
-  constructor(settings: Pick<Settings, "onRequest" | "log">, answer: (body: string) => void) {
+  /** `refused` is told of each method that there is no handler for, once. */
+  constructor(
+    settings: Pick<Settings, "onRequest" | "log" | "serverText">,
+    answer: (body: string) => void,
+    refused: (message: string) => void,
+  ) {
     this.#settings = settings;
     this.#answer = answer;
+    this.#refused = refused;
   }
 
   take(message: object): void {
@@ -41,6 +52,7 @@ export class ServerRequests implements RequestTaker {
     const { onRequest } = this.#settings;
     if (onRequest === undefined) {
       this.#send(id, { error: { code: -32601, message: "Method not found" } });
+      this.#tellRefused(method);
       return;
     }
     const controller = new AbortController();
@@ -55,6 +67,15 @@ export class ServerRequests implements RequestTaker {
           this.#finish(id, controller, { error: { code: -32603, message: "handler failed" } });
         },
       );
+  }
+
+  #tellRefused(method: string): void {
+    const shown = this.#settings.serverText.fit(String(method));
+    if (this.#toldMethods.has(shown) || this.#toldMethods.size >= mostMethods) return;
+    this.#toldMethods.add(shown);
+    this.#refused(
+      `the server asked for ${shown}, and was refused: there is no option onRequest to answer it`,
+    );
   }
 
   cancelled(id: string | number): void {

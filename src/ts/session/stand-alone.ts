@@ -43,7 +43,10 @@ export class StandAloneSession implements Session {
       clock: createClock(),
       outcomes: new OutcomeResolver(settings),
       uncounted: new Uncounted(),
-      requests: (answer) => new ServerRequests(settings, answer),
+      requests: (answer) =>
+        new ServerRequests(settings, answer, (message) =>
+          this.#owner.emit({ type: "warning", code: "question_refused", message, at: this.#owner.clock() }),
+        ),
       // Who listens hears of it by its event.
       heard: () => {},
       emit: (event, ack) => emit(settings, event, ack),
