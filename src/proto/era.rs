@@ -10,6 +10,9 @@ use super::error::ConfigError;
 /// The versions that a legacy client may offer and accept, the newest first.
 pub(crate) const LEGACY_VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
+/// What a server of Streamable HTTP may answer that knows no later version. It is of another era, and no header names it.
+pub(crate) const OLD_VERSION: &str = "2024-11-05";
+
 /// The era of a message, or of a session.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,7 +1,7 @@
 //! The session's beginning and end.
 
 use crate::world::{header, id_of, options, World, JSON, SSE};
-use landfall::proto::{Method, Outcome, Reason};
+use landfall::proto::{Method, Options, Outcome, Reason};
 
 fn connecting() -> World {
     World::connecting(options())
@@ -86,12 +86,107 @@ fn a_version_that_we_do_not_speak_is_unsupported() {
 
 #[test]
 fn an_illegal_session_id_is_refused() {
-    for id in ["", "with space", "ünïcode", "x\u{7f}"] {
+    for id in ["with space", "ünïcode", "x\u{7f}"] {
         let mut world = connecting();
         let (post, _) = world.request();
         world.head(post, 200, JSON, Some(id));
         assert_eq!(world.failure(world.handshake()).reason, Reason::MalformedResponse, "{id:?}");
     }
+}
+
+/// The server answers `initialize` like this.
+fn answer(world: &mut World, status: u16, session: Option<&str>, said: &str) -> String {
+    let (post, request) = world.request();
+    let body = request.body.clone().unwrap_or_default();
+    assert!(body.contains("\"initialize\""), "{body}");
+    world.head(post, status, JSON, session);
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{said}}}"#, id_of(&request)));
+    world.end(post);
+    body
+}
+
+#[test]
+fn an_empty_session_id_counts_as_none() {
+    let mut world = connecting();
+    answer(&mut world, 200, Some(""), r#""result":{"protocolVersion":"2025-11-25"}"#);
+    let (post, request) = world.request();
+    assert_eq!(header(&request, "mcp-session-id"), None);
+    world.head(post, 202, "", None);
+    assert_eq!(world.ready, Some(("2025-11-25".to_string(), None)));
+    world.client.close(world.now);
+    world.drain();
+    assert!(world.closed && world.requests.is_empty(), "there is no session to be ended");
+}
+
+#[test]
+fn a_server_of_2024_is_spoken_to_without_a_version_header() {
+    let mut world = connecting();
+    answer(&mut world, 200, Some("s1"), r#""result":{"protocolVersion":"2024-11-05"}"#);
+    let (post, request) = world.request();
+    assert_eq!(
+        (header(&request, "mcp-session-id"), header(&request, "mcp-protocol-version")),
+        (Some("s1"), None)
+    );
+    world.head(post, 202, "", None);
+    assert_eq!(world.ready, Some(("2024-11-05".to_string(), Some("s1".to_string()))));
+    world.call();
+    let (_, request) = world.request();
+    assert_eq!(header(&request, "mcp-protocol-version"), None);
+    // Not so where the user wants a later one.
+    let protocol_versions = Some(vec!["2025-11-25".to_string()]);
+    let mut world = World::connecting(Options { protocol_versions, ..options() });
+    answer(&mut world, 200, None, r#""result":{"protocolVersion":"2024-11-05"}"#);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::UnsupportedVersion);
+}
+
+const NAMES_OLDER: &str =
+    r#""error":{"code":-32602,"message":"no","data":{"supported":["2024-11-05","2025-03-26","2025-06-18"]}}"#;
+
+#[test]
+fn a_server_that_names_an_older_version_of_ours_is_asked_for_that_once() {
+    for status in [200, 400] {
+        let mut world = connecting();
+        let first = answer(&mut world, status, None, NAMES_OLDER);
+        assert!(first.contains("2025-11-25"));
+        let second = answer(&mut world, 200, Some("s1"), r#""result":{"protocolVersion":"2025-06-18"}"#);
+        assert!(second.contains("2025-06-18") && !second.contains("2025-11-25"), "{second}");
+        let (post, _) = world.request();
+        world.head(post, 202, "", None);
+        assert!(world.ready.is_some());
+        // A session that replaces this one is asked for it at once.
+        world.call();
+        let (post, _) = world.request();
+        world.head(post, 404, "", None);
+        world.end(post);
+        let (_, request) = world.request();
+        assert!(request.body.is_some_and(|body| body.contains("2025-06-18")));
+    }
+    let mut world = connecting();
+    answer(&mut world, 200, None, NAMES_OLDER);
+    answer(&mut world, 200, None, NAMES_OLDER);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::UnsupportedVersion);
+    assert!(world.requests.is_empty());
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn asking_for_another_version_takes_no_more_than_handshake_ms_in_all() {
+    let mut world = connecting();
+    world.pass(29_000);
+    answer(&mut world, 200, None, NAMES_OLDER);
+    world.pass(1_000);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::ConnectTimeout);
+}
+
+#[test]
+fn a_server_of_later_versions_only_is_told_as_such() {
+    let mut world = connecting();
+    let data = r#""data":{"supported":["2026-07-28","2027-01-01"],"requested":"2025-11-25"}"#;
+    answer(&mut world, 400, None, &format!(r#""error":{{"code":-32022,"message":"unsupported",{data}}}"#));
+    let failure = world.failure(world.handshake());
+    assert_eq!(failure.reason, Reason::UnsupportedVersion);
+    let said = "speaks protocol version 2026-07-28, 2027-01-01 only, and this client 2025-11-25, 2025-06-18";
+    assert!(failure.text.contains(said), "{}", failure.text);
 }
 
 #[test]
@@ -152,7 +247,7 @@ fn close_during_the_handshake_ends_connect() {
 
 #[test]
 fn a_session_that_is_to_be_kept_gets_no_delete() {
-    let mut world = World::connected(landfall::proto::Options { keep_session: true, ..options() });
+    let mut world = World::connected(Options { keep_session: true, ..options() });
     world.client.close(world.now);
     world.drain();
     assert!(world.closed && world.requests.is_empty());

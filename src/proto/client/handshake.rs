@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::replace::LOST;
 use super::{Client, Output};
-use crate::proto::era::Era;
+use crate::proto::era::{Era, LEGACY_VERSIONS, OLD_VERSION};
 use crate::proto::error::Reason;
 use crate::proto::event::{
     AttemptResult, Diagnostics, DropCause, Event, Failure, Level, SessionState, Settlement,
 };
 use crate::proto::facts::{Identity, Offer};
-use crate::proto::jsonrpc::{field, quote, string};
+use crate::proto::jsonrpc::{elements, field, quote, string};
 use crate::proto::ledger::{members, notification, Call, Kind};
 use crate::proto::session::State;
 use crate::proto::time::Instant;
@@ -60,7 +60,7 @@ impl Client {
 
     fn own_hello(&self) -> String {
         let mut version = String::new();
-        quote(self.config.versions.first().map_or("", String::as_str), &mut version);
+        quote(self.session.handshake.version(&self.config.versions), &mut version);
         let params = format!(
             "{{\"protocolVersion\":{version},\"capabilities\":{},\"clientInfo\":{}}}",
             self.config.capabilities, self.config.client_info
@@ -76,6 +76,12 @@ impl Client {
         text: String,
         identity: Identity,
     ) {
+        if self.session.agreed.is_none()
+            && self.session.handshake.turns_to(&supported(&text), &self.config.versions).is_some()
+        {
+            self.give_back(now, identity);
+            return self.initialize_anew(now, entry.diagnostics);
+        }
         match self.read_offer(text, identity.clone()) {
             Ok(offer) => self.adopt(now, offer, Some(entry.diagnostics)),
             Err((reason, said)) => {
@@ -86,6 +92,18 @@ impl Client {
         }
     }
 
+    /// Sends another `initialize` in the time of the one before.
+    fn initialize_anew(&mut self, now: Instant, known: Diagnostics) {
+        let call = self.number();
+        self.session.handshake.sends(call);
+        self.open_initialize(now, call);
+        if let Some(entry) = self.ledger.get(call) {
+            entry.diagnostics = known;
+        }
+        self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake.by);
+        self.post(now, call);
+    }
+
     /// The session that an answer to `initialize` offers, or why it is none.
     pub(super) fn read_offer(&self, text: String, identity: Identity) -> Result<Offer, (Reason, String)> {
         let version = field(&text, &["result", "protocolVersion"]).and_then(string);
@@ -94,13 +112,20 @@ impl Client {
         };
         let speaks = match &self.session.agreed {
             Some(agreed) => *agreed == version,
-            None => self.config.versions.contains(&version),
+            None => {
+                self.config.versions.contains(&version) || (version == OLD_VERSION && self.speaks_oldest())
+            }
         };
         if !speaks {
             let said = format!("the server speaks protocol version {}, and we do not", self.fit(&version));
             return Err((Reason::UnsupportedVersion, said));
         }
         Ok(Offer { identity: Identity { version: Some(version), ..identity }, greeting: text })
+    }
+
+    /// Whether the user has nothing against the oldest version of ours.
+    fn speaks_oldest(&self) -> bool {
+        LEGACY_VERSIONS.last().is_some_and(|oldest| self.config.versions.iter().any(|ours| ours == oldest))
     }
 
     /// Goes on with a session that the server began, and confirms it by `notifications/initialized`. `known`: of the
@@ -345,10 +370,20 @@ impl Client {
                 "the answer to initialize has no protocolVersion".to_string(),
             );
         }
-        let reason = match field(text, &["error", "data", "supported"]) {
-            Some(_) => Reason::UnsupportedVersion,
-            None => Reason::ProtocolError,
-        };
-        (reason, format!("the server refused initialize: {}", self.fit(&said)))
+        let said = self.fit(&said);
+        let supported = supported(text);
+        if supported.is_empty() {
+            return (Reason::ProtocolError, format!("the server refused initialize: {said}"));
+        }
+        let (theirs, ours) = (self.fit(&supported.join(", ")), self.config.versions.join(", "));
+        let text =
+            format!("the server speaks protocol version {theirs} only, and this client {ours}: {said}");
+        (Reason::UnsupportedVersion, text)
     }
+}
+
+/// The versions that the error of an `initialize` names.
+fn supported(text: &str) -> Vec<String> {
+    let named = field(text, &["error", "data", "supported"]).unwrap_or_default();
+    elements(named).into_iter().filter_map(string).map(String::from).collect()
 }

@@ -92,11 +92,12 @@ impl Client {
         if entry.request.kind == Kind::Initialize
             || (entry.request.kind == Kind::Handshake && entry.request.method == "initialize")
         {
-            if head.session_id.as_deref().is_some_and(|id| !Session::is_legal_id(id)) {
-                let text = "the server's session id is empty, too long or not visible ASCII";
+            let id = head.session_id.clone().filter(|id| !id.is_empty());
+            if id.as_deref().is_some_and(|id| !Session::is_legal_id(id)) {
+                let text = "the server's session id is too long or not visible ASCII";
                 return self.fail(now, call, Reason::MalformedResponse, text);
             }
-            entry.delivery.identity = Some(Identity { id: head.session_id.clone(), version: None });
+            entry.delivery.identity = Some(Identity { id, version: None });
         }
         let body = if head.status == 202 && entry.request.kind == Kind::Request && self.is_listening() {
             self.abort(exchange);

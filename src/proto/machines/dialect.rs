@@ -2,7 +2,7 @@
 //! headers of its requests, whether its streams can be resumed, how the server learns that nobody waits any more, what asks whether the server
 //! lives, and what a refusal says.
 
-use crate::proto::era::Era;
+use crate::proto::era::{Era, OLD_VERSION};
 use crate::proto::error::Reason;
 use crate::proto::facts::Identity;
 use crate::proto::header::field_value;
@@ -151,7 +151,8 @@ impl Dialect {
         match self {
             Self::Legacy => {
                 headers.extend(asking.session.id.map(|id| ("mcp-session-id", id)));
-                headers.extend(asking.session.version.map(|version| ("mcp-protocol-version", version)));
+                let version = asking.session.version.filter(|version| version != OLD_VERSION);
+                headers.extend(version.map(|version| ("mcp-protocol-version", version)));
             }
             Self::Modern(Modern { version, name, .. }) => {
                 headers.push(("mcp-protocol-version", version.clone()));

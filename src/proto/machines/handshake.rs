@@ -25,6 +25,10 @@ pub(crate) struct Handshake {
     until: Instant,
     /// What the latest attempt met that passes.
     met: Option<(Reason, String)>,
+    /// The version that `initialize` asks for, where the server named it: not the newest of ours.
+    version: Option<String>,
+    /// It did so in this handshake: once is enough.
+    turned: bool,
     /// The response to `initialize`.
     pub(crate) greeting: String,
     /// When the latest sessions came to be that replaced others.
@@ -34,17 +38,32 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// The host asked for it: it knows it by the number of its first message.
     pub(crate) fn connects(&mut self, call: CallId) {
-        (self.host, self.message) = (Some(call), Some(call));
+        (self.host, self.message, self.turned) = (Some(call), Some(call), false);
     }
 
     /// A session is to be replaced.
     pub(crate) fn begins(&mut self, until: Instant) {
-        (self.host, self.met, self.until) = (None, None, until);
+        (self.host, self.met, self.turned, self.until) = (None, None, false, until);
     }
 
     /// This message of it goes out.
     pub(crate) fn sends(&mut self, message: CallId) {
         self.message = Some(message);
+    }
+
+    /// The version that `initialize` asks for, of `ours`, the newest first.
+    pub(crate) fn version<'a>(&'a self, ours: &'a [String]) -> &'a str {
+        self.version.as_ref().or_else(|| ours.first()).map_or("", String::as_str)
+    }
+
+    /// The server refused the version that it was asked for, and named these: which of `ours` it is asked for next.
+    pub(crate) fn turns_to(&mut self, named: &[String], ours: &[String]) -> Option<&str> {
+        let asked = self.version(ours);
+        let other = ours.iter().find(|version| *version != asked && named.contains(version))?.clone();
+        if std::mem::replace(&mut self.turned, true) {
+            return None;
+        }
+        Some(self.version.insert(other))
     }
 
     /// Whether this call is its message under way.
@@ -139,6 +158,23 @@ mod tests {
         handshake.meets(Reason::NetworkError, "cut");
         assert_eq!(handshake.met(), Some(&(Reason::NetworkError, "cut".to_string())));
         assert_eq!((handshake.meant_by(FIRST), handshake.over()), (FIRST, None));
+    }
+
+    #[test]
+    fn it_turns_once_to_the_newest_version_of_ours_that_the_server_names() {
+        let texts =
+            |versions: &[&str]| versions.iter().map(|version| version.to_string()).collect::<Vec<_>>();
+        let ours = texts(&["c", "b", "a"]);
+        let mut handshake = Handshake::default();
+        handshake.connects(FIRST);
+        assert_eq!(handshake.version(&ours), "c");
+        assert_eq!(handshake.turns_to(&texts(&["c", "d"]), &ours), None, "it was asked for that");
+        assert_eq!(handshake.turns_to(&texts(&["a", "b", "d"]), &ours), Some("b"));
+        assert_eq!(handshake.version(&ours), "b");
+        assert_eq!(handshake.turns_to(&texts(&["a"]), &ours), None, "once is enough");
+        handshake.begins(at(0));
+        assert_eq!(handshake.version(&ours), "b");
+        assert_eq!(handshake.turns_to(&texts(&["c"]), &ours), Some("c"));
     }
 
     #[test]
