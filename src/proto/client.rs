@@ -76,7 +76,7 @@ pub enum Output {
     Abort(ExchangeId),
     /// Tell the application; no call: the session's.
     Event(Option<CallId>, Instant, Event),
-    /// The call ended. Exactly one per [`Client::call`] and [`Client::notify`], and one where [`Client::connect`] failed.
+    /// The call ended. Exactly one per [`Client::call`], [`Client::notify`] and Client's answer, and one where [`Client::connect`] failed.
     Settle(CallId, Instant, Settlement),
     /// The cursor of a call moved: its stream can be resumed from here.
     Token(CallId, String),
@@ -272,10 +272,11 @@ impl Client {
     }
 
     /// Sends the answer to an [`Output::Request`]: the text of a whole JSON-RPC response, under the id of that message.
-    /// It goes out under the id as the server wrote it. A no-op where no such request is open.
-    pub fn answer(&mut self, now: Instant, body: &str) {
+    /// It goes out under the id as the server wrote it. A no-op where no such request is open. A Client's (`carry`) is a
+    /// call, which settles when the server took it.
+    pub fn answer(&mut self, now: Instant, body: &str) -> Option<CallId> {
         self.begin(now);
-        self.answer_request(now, body);
+        self.answer_request(now, body)
     }
 
     /// The handlers of these events of a call are done with them, or failed (`ok` false). The keys of a call count up

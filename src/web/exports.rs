@@ -109,10 +109,10 @@ pub fn next_request_id(handle: u32) -> String {
         .map_or_else(String::new, |transport| transport.change(0.0, |client, _| client.next_request_id()))
 }
 
-/// Answers a request of the server's.
+/// Answers a request of the server's: the first output is what was made, where that is a call.
 #[wasm_bindgen]
 pub fn answer(handle: u32, now: f64, body: &str) -> u32 {
-    enter(handle, now, |client, now| client.answer(now, body))
+    make(handle, now, |client, now| Ok(client.answer(now, body)))
 }
 
 /// The handlers of the events from `first` to `last` are done with them, or failed: whether `drain` has something to tell.

@@ -104,7 +104,7 @@ test("after onclose no message and no error reaches the Client, while the sessio
   core.on.close = () => undefined;
   const closing = transport.close();
   core.message(undefined, "notifications/late", {});
-  core.tell([{ out: "event", at: 1, type: "warning", code: "answer_refused", message: "late" }]);
+  core.tell([{ out: "event", at: 1, type: "warning", code: "listen_given_up", message: "late" }]);
   await turn();
   assert.deepEqual([messages, errors], [[], []]);
   core.tell([{ out: "closed" }]);

@@ -153,3 +153,38 @@ for (const [name, begin] of Object.entries(users)) {
     await user.close();
   });
 }
+
+test("send() of a Client's answer is done when the server took it, and rejects where it did not: nothing is lost by a close()", async (t) => {
+  const taken = [];
+  let take;
+  const server = stubServer(async ({ body }) => {
+    if (body === undefined || body.method !== undefined) return undefined;
+    if (body.id === "refused") return new Response("no", { status: 500 });
+    await new Promise((resolve) => {
+      take = resolve;
+    });
+    taken.push(body.id);
+    return new Response(null, { status: 202 });
+  });
+  const transport = new LandfallTransport(address, { fetch: server.fetch, listen: false });
+  t.after(() => transport.close());
+  const errors = [];
+  transport.onerror = (error) => errors.push(error);
+  await transport.start();
+  const clientInfo = { name: "c", version: "1" };
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+  await transport.send({ jsonrpc: "2.0", id: 0, method: "initialize", params });
+  const answer = (id) => transport.send({ jsonrpc: "2.0", id, result: {} });
+  await assert.rejects(answer("refused"), { name: "ToolCallFailedError", reason: "http_error" });
+  assert.equal(errors.length, 1);
+  let isDone = false;
+  const sent = answer("taken").then(() => {
+    isDone = true;
+  });
+  while (take === undefined) await turn();
+  assert.equal(isDone, false);
+  take();
+  await sent;
+  await transport.close();
+  assert.deepEqual(taken, ["taken"]);
+});

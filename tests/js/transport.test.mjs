@@ -111,16 +111,17 @@ test("what no Client's schema takes is made an answer that it takes, or fails th
   assert.deepEqual(messages[1].result, { content: [] });
 });
 
-test("an answer of the Client's that the server refused is told to onerror", async () => {
+test("an answer of the Client's that the server refused is told to onerror, once, and rejects its send", async () => {
   const { transport, core, errors } = await startedTransport();
   transport.send(work(1)).catch(() => {});
+  core.on.answer = () => core.made(2);
+  const sent = transport.send({ jsonrpc: "2.0", id: "q", result: {} });
   const message = "our answer to a question of the server's was not taken: the server answered 500";
   core.tell([{ out: "event", call: 1, at: 1, type: "warning", code: "answer_refused", message }]);
-  await turn();
-  assert.deepEqual(
-    errors.map((error) => error.message),
-    [message],
-  );
+  core.fail(2, { reason: "http_error", text: "the server answered 500" });
+  const thrown = await sent.catch((caught) => caught);
+  assert.deepEqual([thrown.reason, thrown.method], ["http_error", "response"]);
+  assert.deepEqual(errors, [thrown]);
 });
 
 test("a lost call rejects its send with ToolCallFailedError and tells onerror and onevent", async () => {

@@ -314,8 +314,8 @@ export default [
   },
   {
     file: "src/ts/sdk/transport.ts",
-    from: 'new Set(["answer_refused", "listen_given_up"])',
-    to: 'new Set(["answer_refused"])',
+    from: 'new Set(["listen_given_up"])',
+    to: "new Set()",
     test: "tests/js/guards.client.test.mjs",
   },
   {

@@ -2,7 +2,7 @@
 //! "Sessions and eras").
 
 use crate::modern::modern;
-use crate::world::{header, id_of, known_session, note, options, result, World, JSON, SSE};
+use crate::world::{header, id_of, known_session, note, options, result, Ended, World, JSON, SSE};
 use landfall::proto::{
     CallId, CallSpec, Event, Method, Options, Reason, Redirect, ResponseHead, Target, TimeoutOptions,
 };
@@ -197,12 +197,37 @@ fn an_answer_of_ours_that_is_refused_is_told() {
     let mut world = World::carried(options());
     let (_, post) = streaming(&mut world, spec("5"));
     world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"roots/list\"}\n\n");
-    world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":77,"result":{"roots":[]}}"#);
+    let answer = world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":77,"result":{"roots":[]}}"#);
     world.drain();
     let (post, _) = world.request();
     world.head(post, 500, "", None);
     world.end(post);
     assert!(world.names().contains(&"answer_refused"));
+    assert_eq!(world.failure(answer.expect("it is a call")).reason, Reason::HttpError);
+}
+
+#[test]
+fn a_clients_answer_settles_when_the_server_took_it_and_ends_with_the_session() {
+    let mut world = World::carried(options());
+    let (_, post) = streaming(&mut world, spec("5"));
+    for id in [77, 78] {
+        let question = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}\n\n");
+        world.body(post, &question);
+    }
+    let taken = world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":77,"result":{"roots":[]}}"#);
+    world.drain();
+    let taken = taken.expect("it is a call");
+    assert!(!world.ended.contains_key(&taken), "the server has not got it yet");
+    let (post, _) = world.request();
+    world.head(post, 202, "", None);
+    assert!(matches!(world.ended[&taken], Ended::Accepted));
+    let late = world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":78,"result":{"roots":[]}}"#);
+    world.drain();
+    world.client.close(world.now);
+    world.drain();
+    assert_eq!(world.failure(late.expect("it is a call")).reason, Reason::Closed);
+    let again = world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":78,"result":{"roots":[]}}"#);
+    assert_eq!(again, None, "nobody wants it");
 }
 
 #[test]
@@ -348,11 +373,7 @@ fn a_session_can_be_ended_without_closing() {
         assert_eq!(header(&request, "mcp-session-id"), Some("s1"));
         world.head(exchange, status, "", None);
         world.end(exchange);
-        assert_eq!(
-            matches!(world.ended.get(&call), Some(crate::world::Ended::Accepted)),
-            accepted,
-            "{status}"
-        );
+        assert_eq!(matches!(world.ended.get(&call), Some(Ended::Accepted)), accepted, "{status}");
         tool_call(&mut world, "1");
         assert_eq!(header(&world.request().1, "mcp-session-id").is_none(), accepted);
     }

@@ -209,18 +209,19 @@ impl Client {
         }
     }
 
-    pub(super) fn answer_request(&mut self, now: Instant, body: &str) {
-        let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else { return };
+    pub(super) fn answer_request(&mut self, now: Instant, body: &str) -> Option<CallId> {
+        let Ok(Payload::One(Message::Result { id } | Message::Error { id, .. })) = scan(body) else {
+            return None;
+        };
         let Some(request) = self.server_requests.answered(&id) else {
             // The question came to another transport of this Client's session, before a reload perhaps.
-            if self.config.carry && !self.server_requests.knew(&id) {
-                self.send_control(now, "response", body.to_string(), Word::Given);
-            }
-            return;
+            let is_elsewheres = self.config.carry && !self.server_requests.knew(&id);
+            return is_elsewheres.then(|| self.send_answer(now, None, body.to_string())).flatten();
         };
         let call = request.call;
-        self.send_answer(now, call, with_field(body, &["id"], &request.written));
+        let answer = self.send_answer(now, Some(call), with_field(body, &["id"], &request.written));
         self.request_over(now, call);
         self.call_event(now, call, Event::InputAnswered { method: self.fit(&request.method) });
+        answer
     }
 }

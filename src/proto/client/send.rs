@@ -171,7 +171,12 @@ impl Client {
                 let at = now + entry.request.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }
-            Kind::Handshake | Kind::Notification | Kind::Control | Kind::Restore | Kind::Terminate => {
+            Kind::Handshake
+            | Kind::Notification
+            | Kind::Answer
+            | Kind::Control
+            | Kind::Restore
+            | Kind::Terminate => {
                 let at = now + entry.request.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
             }
@@ -352,15 +357,22 @@ impl Client {
         }
     }
 
-    /// POSTs our answer to a question that came during this call.
-    pub(super) fn send_answer(&mut self, now: Instant, during: CallId, body: String) {
+    /// POSTs the answer to a question, which came during this call if it is known. Where it is a Client's, it is a call.
+    pub(super) fn send_answer(
+        &mut self,
+        now: Instant,
+        during: Option<CallId>,
+        body: String,
+    ) -> Option<CallId> {
         if !self.is_ready() {
-            return;
+            return None;
         }
-        let mut entry = self.entry(now, Kind::Control, "response", body);
-        entry.request.answers = Some(during);
+        let kind = if self.config.carry { Kind::Answer } else { Kind::Control };
+        let mut entry = self.entry(now, kind, "response", body);
+        entry.request.answers = during;
         let answer = self.open(entry);
         self.post_control(now, answer, Word::Given);
+        self.config.carry.then_some(answer)
     }
 
     /// An answer of ours got no HTTP answer: it is sent again while the call lives. Whether it will be.

@@ -125,8 +125,12 @@ impl Client {
     fn drop_waiting_answers(&mut self, now: Instant, call: CallId) {
         for answer in self.ledger.calls() {
             let waits = |entry: &Call| entry.request.answers == Some(call) && entry.lineage.stream.is_none();
-            if self.ledger.peek(answer).is_some_and(waits) {
-                self.release(now, answer);
+            if !self.ledger.peek(answer).is_some_and(waits) {
+                continue;
+            }
+            let released = self.release(now, answer);
+            if released.is_some_and(|entry| entry.request.kind.is_callers()) {
+                self.outputs.push_back(Output::Settle(answer, now, Settlement::Accepted));
             }
         }
     }

@@ -33,7 +33,9 @@ pub(crate) enum Kind {
     Terminate,
     /// The GET stream for what belongs to no call.
     Listen,
-    /// Our answer to a request of the server's, or our word that a call is cancelled: nobody waits for it.
+    /// A Client's answer to a request of the server's.
+    Answer,
+    /// Our own answer to one, or our word that a call is cancelled: nobody waits for it.
     Control,
     /// A `ping` that asks whether the session lives.
     Probe,
@@ -61,7 +63,7 @@ impl Kind {
 
     /// Whether the caller waits for its outcome.
     pub(crate) fn is_callers(self) -> bool {
-        matches!(self, Self::Request | Self::Notification | Self::Handshake | Self::Terminate)
+        matches!(self, Self::Request | Self::Notification | Self::Answer | Self::Handshake | Self::Terminate)
     }
 }
 
@@ -242,6 +244,7 @@ mod tests {
             (Notification, false, false, false, true),
             (Handshake, true, true, false, true),
             (Terminate, false, false, false, true),
+            (Answer, false, false, false, true),
             (Listen, false, false, false, false),
             (Control, false, false, false, false),
             (Probe, true, false, true, false),

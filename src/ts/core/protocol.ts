@@ -277,7 +277,7 @@ export interface Core {
   /** The request id that the next call gets, unless it brings one along. */
   next_request_id(handle: number): string;
   notify(handle: number, now: number, method: string, params: string): Made;
-  answer(handle: number, now: number, body: string): Batch | undefined;
+  answer(handle: number, now: number, body: string): Made | Batch;
   /** `reason` goes into the legacy `notifications/cancelled`; absent is landfall's own text. */
   cancel(handle: number, now: number, call: number, reason?: string): Batch | undefined;
   /** Answers an `authorize` output: whether there are new credentials now. */

@@ -242,7 +242,9 @@ export class ClientTransport {
     const { id, method, params } = message;
     try {
       if (method === undefined) {
-        this.#connection().answer(answerText(message));
+        const sent = new PendingMessage(this.#client);
+        this.#connection().answer(answerText(message), sent);
+        return sent.done;
       } else if (method === "notifications/cancelled") {
         this.#cancel(params);
       } else if (id === undefined || id === null) {
@@ -473,8 +475,8 @@ export class ClientTransport {
   }
 }
 
-// An answer of the Client's that the server did not take, and the stream for what belongs to no call.
-const ofNoMessage = new Set(["answer_refused", "listen_given_up"]);
+// The stream for what belongs to no call.
+const ofNoMessage = new Set(["listen_given_up"]);
 
 /** An answer as text; without what the server added to its error, where the engine can't write that. */
 function textOfAnswer({ jsonrpc, id, error }: { jsonrpc?: unknown; id?: unknown; error?: unknown }): string {

@@ -20,6 +20,7 @@ import type { Instance } from "../core/instance.js";
 import type {
   AuthorizeOutput,
   Batch,
+  Core,
   CoreConfig,
   EventOutput,
   FailureOutput,
@@ -119,16 +120,8 @@ export class Connection implements Listener {
     );
     this.#handle = new CoreHandle(instance, { settings, config: this.#config, clock }, this);
     const greeting = new Promised();
-    const made: Made | Batch | undefined = this.#handle.make((core, handle, now) =>
-      core.connect(handle, now),
-    );
-    // A Client's handshake is calls like others.
-    if (made !== undefined && !("call" in made)) {
-      greeting.accepted();
-    } else {
-      this.#handshake = made?.call;
-      this.#register(made, { method: "initialize" }, greeting);
-    }
+    const made = this.#make((core, handle, now) => core.connect(handle, now), "initialize", greeting);
+    if (made !== undefined && "call" in made) this.#handshake = made.call;
     this.ready = greeting.result;
   }
 
@@ -167,19 +160,18 @@ export class Connection implements Listener {
 
   /** Sends a notification, which is accepted when the server took it. */
   notify(method: string, params: string, sink: CallSink): void {
-    const made = this.#handle.make((core, handle, now) => core.notify(handle, now, method, params));
-    this.#register(made, { method }, sink);
+    this.#make((core, handle, now) => core.notify(handle, now, method, params), method, sink);
   }
 
-  /** Answers a request of the server's. */
-  answer(body: string): void {
-    this.#handle.run((core, handle, now) => core.answer(handle, now, body));
+  /** Answers a request of the server's; the sink of a Client's answer is told whether the server took it. */
+  answer(body: string, sink?: CallSink): void {
+    if (sink) this.#make((core, handle, now) => core.answer(handle, now, body), "response", sink);
+    else this.#handle.run((core, handle, now) => core.answer(handle, now, body));
   }
 
   /** Ends the server's session, and nothing else. */
   terminate(sink: CallSink): void {
-    const made = this.#handle.make((core, handle, now) => core.terminate(handle, now));
-    this.#register(made, { method: "DELETE" }, sink);
+    this.#make((core, handle, now) => core.terminate(handle, now), "DELETE", sink);
   }
 
   /** The protocol version of later legacy messages. */
@@ -245,6 +237,14 @@ export class Connection implements Listener {
     else if (output.out === "schedule") this.#waits.begin(output);
     else if (output.out === "lost") this.#lost(output.text);
     else this.#finish();
+  }
+
+  /** Makes what the sink waits for; where that is no call of the core's, for nothing. */
+  #make(use: (core: Core, handle: number, now: number) => Made | Batch, method: string, sink: CallSink) {
+    const made = this.#handle.make<Made | Batch>(use);
+    if (made !== undefined && !("call" in made)) sink.accepted();
+    else this.#register(made, { method }, sink);
+    return made;
   }
 
   #register(made: Made | undefined, from: Origin, sink: CallSink): CallRecord {

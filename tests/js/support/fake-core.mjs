@@ -13,7 +13,7 @@ export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109,
 export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 const silent = [
-  ...["answer", "cancel", "sent", "push", "end", "fail", "destroy", "gap", "metrics"],
+  ...["cancel", "sent", "push", "end", "fail", "destroy", "gap", "metrics"],
   ...["authorized", "reconnect", "learn_secret"],
 ];
 
@@ -51,6 +51,7 @@ export class FakeCore {
       connect: (_handle, _now) => (this.config.carry ? { outputs: [] } : this.made(0)),
       call: () => this.#next(),
       notify: () => this.#next(),
+      answer: () => ({ outputs: [] }),
       terminate: () => this.#next(),
       next_request_id: () => `fake-${this.#calls + 1}`,
       close: () => ({ outputs: [{ out: "closed" }] }),

@@ -276,7 +276,8 @@ impl<'a> World<'a> {
                 self.drain();
             }
             Happening::Answer(generation, body) if generation == self.generation => {
-                self.client.answer(instant(self.now), &body);
+                let answer = self.client.answer(instant(self.now), &body);
+                self.judge.on_our_answer(answer);
                 self.drain();
             }
             Happening::Handled(generation, call, key, ok) if generation == self.generation => {

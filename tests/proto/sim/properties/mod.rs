@@ -37,6 +37,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) shares: Shares,
     /// The current client's handshake.
     handshake: Option<CallId>,
+    /// The current client's answers to questions that have not settled.
+    answers: Vec<CallId>,
     /// How calls ended.
     pub(crate) endings: Vec<String>,
     watches: Vec<Watch>,
@@ -71,6 +73,7 @@ impl<'a> Judge<'a> {
             broken: None,
             shares: Shares::default(),
             handshake: None,
+            answers: Vec::new(),
             endings: Vec::new(),
             watches: Vec::new(),
             known: BTreeMap::new(),
@@ -136,8 +139,13 @@ impl<'a> Judge<'a> {
         self.watches.iter().any(|watch| watch.ended.is_none())
     }
 
+    pub(crate) fn on_our_answer(&mut self, answer: Option<CallId>) {
+        self.answers.extend(answer);
+    }
+
     pub(crate) fn on_connecting(&mut self, handshake: Option<CallId>) {
         self.handshake = handshake;
+        self.answers.clear();
     }
 
     pub(crate) fn on_made(&mut self, now: Time, call: CallId, plan: Option<usize>) {

@@ -26,6 +26,10 @@ impl Judge<'_> {
         if self.handshake == Some(call) {
             return;
         }
+        if let Some(nth) = self.answers.iter().position(|answer| *answer == call) {
+            self.answers.swap_remove(nth);
+            return;
+        }
         let Some(watch) = self.live(call) else {
             return self.breaks(format!("a settlement of a call that is not live: {call:?} {settlement:?}"));
         };
