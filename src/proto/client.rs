@@ -21,6 +21,8 @@ mod repeats;
 mod replace;
 mod send;
 mod settle;
+mod texts;
+mod untold;
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -28,7 +30,6 @@ use std::time::Duration;
 
 use super::backoff::Rng;
 use super::config::{Config, OnGap};
-use super::cursor::Held;
 use super::error::ConfigError;
 use super::event::{Event, GapKind, MessageRef, Settlement};
 use super::facts::SessionFacts;
@@ -47,6 +48,7 @@ use super::time::Instant;
 use super::timeouts::TimeoutOptions;
 use super::timer::{Clock, Owner, Timers};
 use super::{CallId, ExchangeId};
+use untold::Untold;
 
 /// What happened outside.
 #[derive(Debug)]
@@ -76,7 +78,8 @@ pub enum Output {
     Abort(ExchangeId),
     /// Tell the application; no call: the session's.
     Event(Option<CallId>, Instant, Event),
-    /// The call ended. Exactly one per [`Client::call`], [`Client::notify`] and Client's answer, and one where [`Client::connect`] failed.
+    /// The call ended. Exactly one per [`Client::call`], [`Client::notify`] and [`Client::answer`] of a Client's, and one where
+    /// [`Client::connect`] failed; but [`Client::report_gap`] may give one in place of one that is not told yet.
     Settle(CallId, Instant, Settlement),
     /// The cursor of a call moved: its stream can be resumed from here.
     Token(CallId, String),
@@ -178,9 +181,7 @@ pub struct Client {
     /// A JSON array of the messages that outputs point to; empty, or complete.
     messages: String,
     message_count: u32,
-    /// Events that were in hand when their call settled, until the next input: where the host tells both in one go, it
-    /// may report on them still.
-    unreported: Vec<(CallId, Held)>,
+    untold: Vec<Untold>,
     next_call: u32,
     stats: Metrics,
     /// When something was done last: a sleep is forgiven once, however late its timers fire.
@@ -209,7 +210,7 @@ impl Client {
             outputs: VecDeque::new(),
             messages: String::new(),
             message_count: 0,
-            unreported: Vec::new(),
+            untold: Vec::new(),
             next_call: 1,
             stats: Metrics::default(),
             awake: Instant::default(),
@@ -287,10 +288,12 @@ impl Client {
         self.on_handled(now, call, &keys, ok);
     }
 
-    /// The application found events missing between two of its own: a certain gap.
+    /// The application found events missing between two of its own: a certain gap. Of a call whose answer is drained and
+    /// not told yet, what this gives is to be told before that answer, and an outcome in place of it.
     pub fn report_gap(&mut self, now: Instant, call: CallId) {
         self.begin(now);
         self.on_gap(now, call, GapKind::Missing, true, None, None);
+        self.on_gap_late(now, call);
     }
 
     /// The counters; `reset` starts them anew.
@@ -321,7 +324,7 @@ impl Client {
     /// Takes what happened outside.
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         self.begin(now);
-        self.unreported.clear();
+        self.untold.clear();
         match input {
             Input::Timeout => {}
             Input::Sent(exchange) => self.on_sent(now, exchange),
@@ -352,16 +355,6 @@ impl Client {
     /// Whether there is something to poll besides the timeout, which is the same as before where there is nothing.
     pub fn has_outputs(&self) -> bool {
         !self.outputs.is_empty() || (self.session.facts.may_be_news() && self.is_ready())
-    }
-
-    /// The messages that the latest outputs point to, as the text of a JSON array.
-    pub fn messages(&self) -> Option<&str> {
-        (!self.messages.is_empty()).then_some(self.messages.as_str())
-    }
-
-    /// One message's own text.
-    pub fn text(&self, message: MessageRef) -> &str {
-        self.messages.get(message.start..message.end).unwrap_or_default()
     }
 
     /// The request id of a call: what the application and the diagnostics know it by.
@@ -449,47 +442,6 @@ impl Client {
                 self.call_event(now, call, Event::Warning { code, message });
             }
         }
-    }
-
-    /// Puts a message into the buffer. The text is one complete JSON value: the scanner proved it.
-    fn keep(&mut self, text: &str) -> MessageRef {
-        let closed = self.messages.pop();
-        self.messages.push(if closed.is_some() { ',' } else { '[' });
-        let start = self.messages.len();
-        self.messages.push_str(text);
-        let end = self.messages.len();
-        self.messages.push(']');
-        let index = self.message_count;
-        self.message_count += 1;
-        MessageRef { start, end, index }
-    }
-
-    /// The host sends this value to the server, and it is taken out of what the server says.
-    pub fn learn_secret(&mut self, secret: &str) {
-        self.secrets.learn(secret);
-    }
-
-    /// Server text fit for a message or an event.
-    fn fit(&self, text: &str) -> String {
-        self.secrets.fit(text, self.shown_session())
-    }
-
-    /// The whole of it, without what is secret.
-    fn redacted(&self, text: &str) -> String {
-        self.secrets.redact(text, self.shown_session())
-    }
-
-    fn shown_session(&self) -> Option<(&str, String)> {
-        self.session.facts.session_id.as_deref().map(|id| (id, self.shown(id)))
-    }
-
-    /// A secret as events and diagnostics show it: a salted digest, unless the user asked for the full text.
-    fn shown(&self, secret: &str) -> String {
-        if self.config.full_diagnostics {
-            return secret.to_string();
-        }
-        let digest = secret.bytes().fold(self.salt, |digest, byte| Rng::new(digest ^ u64::from(byte)).next());
-        format!("#{digest:016x}")
     }
 
     fn is_ready(&self) -> bool {

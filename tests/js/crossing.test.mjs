@@ -231,7 +231,6 @@ test("what the wrapper waits or holds by itself is what the list says", () => {
     assert.equal(settings({ timeouts }).handshakeMs, inForce("handshakeMs", timeouts));
   assert.equal(settings().handlerMs, table.find(({ option }) => option === "timeouts.handlerMs").default);
   assert.equal(settings().mostBodyBytes, inForce("maxBodyBytes", {}));
-  assert.equal(settings().onGap, table.find(({ core }) => core === "onGap").default);
   const [, unknown] = /^const unknownConnectMs = ([\d_]+);$/m.exec(source("src/ts/session/connection.ts"));
   assert.equal(Number(unknown.replaceAll("_", "")), inForce("connectMs", {}));
   for (const recoveryMs of [undefined, 300, 200_000, 5_000_000]) {

@@ -87,10 +87,11 @@ test("a call that the core fails for the gap gives nothing after it", async () =
   );
 });
 
-/** A seam with a gap and the answer in the same bytes: the core has ended the call when isGap is asked. */
-async function answeredAcrossGap(onGap, callOptions = {}) {
-  const { session, core } = await fakeSession({ isGap: lost, ...(onGap && { onGap }) });
-  const call = session.callTool("work", {}, callOptions);
+/** A seam with a gap and the answer in the same bytes: the core has ended the call when isGap is asked, and says this. */
+async function answeredAcrossGap(...says) {
+  const { session, core } = await fakeSession({ isGap: lost });
+  const call = session.callTool("work");
+  core.on.gap = () => (says.length === 0 ? undefined : { outputs: says });
   send(core, 1);
   core.tell(
     [
@@ -103,16 +104,15 @@ async function answeredAcrossGap(onGap, callOptions = {}) {
   return { events: events.map(({ type }) => type), last: events.at(-1) };
 }
 
-test("where the answer came in the same bytes the gap is reported, and onGap decides about the answer", async () => {
-  const going = await answeredAcrossGap();
+test("where the answer came in the same bytes it is the core that says what the gap means", async () => {
+  const gap = { out: "event", call: 1, at: 6, type: "gap", kind: "missing", certain: true };
+  const going = await answeredAcrossGap(gap);
   assert.deepEqual(going.events, ["message", "gap", "message", "result"]);
-  for (const [session, call] of [["fail"], ["reissue"], [undefined, "fail"]]) {
-    const { events, last } = await answeredAcrossGap(session, call && { onGap: call });
-    assert.deepEqual(events, ["message", "gap", "tool_call_failed"]);
-    assert.deepEqual([last.reason, last.outcome], ["gap", "unknown"]);
-  }
-  const allowed = await answeredAcrossGap("fail", { onGap: "continue" });
-  assert.equal(allowed.last.result, "answer");
+  const failed = await answeredAcrossGap(gap, failure(1, { reason: "gap" }));
+  assert.deepEqual(failed.events, ["message", "gap", "tool_call_failed"]);
+  assert.equal(failed.last.reason, "gap");
+  const unheard = await answeredAcrossGap();
+  assert.deepEqual(unheard.events, ["message", "message", "result"]);
 });
 
 test("isGap that throws says nothing, and only true says that there is a gap", async () => {

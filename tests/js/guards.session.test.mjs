@@ -34,9 +34,10 @@ test("what lies behind a gap that ended the call is told to nobody", async () =>
   const events = [];
   const { session, core } = await fakeSession({
     isGap: () => true,
-    onGap: "fail",
     onEvent: (event) => void events.push(event.type),
   });
+  const gap = { out: "event", call: 1, at: 6, type: "gap", kind: "missing", certain: true };
+  core.on.gap = () => ({ outputs: [gap, failure(1, { reason: "gap" })] });
   const call = session.callTool("work");
   core.message(1, "notifications/message", { n: 1 });
   core.message(1, "notifications/message", { n: 3 }, "message", { seam: true });

@@ -1,7 +1,7 @@
 //! Gaps: certain, likely, order; and no false alarm.
 
 use crate::world::{note, options, result, World, SSE};
-use landfall::proto::{CallId, Event, ExchangeId, GapKind, OnGap, Options, Reason};
+use landfall::proto::{CallId, Event, ExchangeId, GapKind, Input, OnGap, Options, Outcome, Reason};
 
 /// A call that saw these ids live, was cut, and was resumed.
 fn resumed(world: &mut World, ids: &[&str]) -> (CallId, String, ExchangeId) {
@@ -160,6 +160,38 @@ fn the_applications_own_judgement_is_a_certain_gap() {
     world.client.report_gap(world.now, call);
     world.drain();
     assert_eq!(world.failure(call).reason, Reason::Gap);
+}
+
+/// The application is asked when all of the bytes are told: the answer may have been among them.
+#[test]
+fn a_gap_that_the_application_finds_before_an_answer_in_the_same_bytes_is_told_and_on_gap_decides_about_it() {
+    for on_gap in [OnGap::Continue, OnGap::Reissue, OnGap::Fail] {
+        let mut world = World::connected(Options { on_gap, ..options() });
+        let (call, id, get) = resumed(&mut world, &["a"]);
+        world.body(get, &(note("b", "x") + &result(&id)));
+        assert_eq!(world.client.metrics(false).answered, 1);
+        let answer = world.ended.remove(&call); // It is not told yet.
+        world.client.report_gap(world.now, call);
+        world.drain();
+        let metrics = world.client.metrics(false);
+        assert_eq!((gaps(&world), metrics.gaps), (vec![(GapKind::Missing, true)], 1));
+        if on_gap == OnGap::Continue {
+            assert!(world.is_pending(call), "the answer holds");
+            assert_eq!(metrics.answered, 1);
+        } else {
+            let failure = world.failure(call);
+            assert_eq!((failure.reason, failure.outcome), (Reason::Gap, Outcome::Unknown));
+            assert_eq!((failure.diagnostics.gaps, failure.diagnostics.attempts.len()), (1, 1));
+            assert_eq!((metrics.answered, metrics.failed.get(&Reason::Gap)), (0, Some(&1)));
+        }
+        assert!(world.requests.is_empty(), "after an answer nothing is sent again");
+        world.ended.extend(answer.map(|answer| (call, answer)));
+        world.pass(1);
+        world.client.handle_input(world.now, Input::Timeout);
+        world.client.report_gap(world.now, call);
+        world.drain();
+        assert_eq!(world.client.metrics(false).gaps, 1, "what was told stands");
+    }
 }
 
 #[test]

@@ -101,33 +101,6 @@ impl Client {
         }
     }
 
-    /// Events of a call that has settled: what failed of them can't come again.
-    fn on_reported_late(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
-        let Some((_, held)) = self.unreported.iter_mut().find(|(settled, _)| *settled == call) else {
-            return;
-        };
-        let (reported, left): (Held, Held) =
-            std::mem::take(held).into_iter().partition(|(key, _)| keys.contains(key));
-        *held = left;
-        for (_, id) in reported.into_iter().filter(|_| !ok) {
-            self.stats.skipped += 1;
-            let event_id = id.map(|id| self.shown(&id));
-            self.event(now, Some(call), Event::EventSkipped { event_id });
-        }
-    }
-
-    /// A call settles: what is in hand may be reported on until the next input.
-    pub(super) fn keep_unreported(&mut self, call: CallId) {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.request.reports_handling) else {
-            return;
-        };
-        let mut held = std::mem::take(&mut entry.lineage.orphans);
-        held.extend(entry.lineage.stream.iter().flat_map(|stream| stream.cursor.held()));
-        if !held.is_empty() {
-            self.unreported.push((call, held));
-        }
-    }
-
     fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
         if moved && self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens) {
             let token = self.stream(call).and_then(|stream| stream.cursor.committed()).map(str::to_string);

@@ -26,6 +26,7 @@ impl Client {
                 self.heed(now, &entry, &settlement);
                 self.outputs.push_back(Output::Settle(call, now, settlement));
                 self.listen_if_confirmed(now, &entry);
+                self.keep_answered(call, entry);
             }
             Kind::Initialize => {
                 if let Settlement::Result { message, .. } = settlement {

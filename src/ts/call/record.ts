@@ -2,7 +2,7 @@
 import { ServerError, ToolCallFailedError } from "../api/errors.js";
 import type { CallEvent } from "../api/events.js";
 import type { CallDiagnostics, ToolCallFailed } from "../api/failure.js";
-import type { CallInfo, OnGap } from "../api/options.js";
+import type { CallInfo } from "../api/options.js";
 import type { ToolCall } from "../api/session.js";
 import { ignored, longestWait, observed, onAbort } from "../base/promise.js";
 import { type Timer, timers } from "../base/timers.js";
@@ -26,8 +26,6 @@ export interface CallOrigin {
   readonly signals?: readonly AbortSignal[] | undefined;
   /** Told each new cursor. */
   readonly onToken?: ((token: string) => void) | undefined;
-  /** What to do about a gap. */
-  readonly onGap?: OnGap | undefined;
   /** What the user's callbacks are told of it; absent for what is no request of the caller's. */
   readonly info?: CallInfo | undefined;
   /** `connectMs` in force, in milliseconds. */

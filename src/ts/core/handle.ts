@@ -116,15 +116,10 @@ export class CoreHandle {
     return this.#instance.enter((core) => use(core, this.#handle, this.#clock()));
   }
 
-  /**
-   * Runs an export in the middle of telling: what it tells is told before it returns, ahead of what waits. False where it
-   * has nothing to tell.
-   */
-  interject(use: (core: Core, handle: number, now: number) => Batch | undefined): boolean {
+  /** Runs an export in the middle of telling: what it tells is told before it returns, ahead of what waits. */
+  interject(use: (core: Core, handle: number, now: number) => Batch | undefined): void {
     const batch = this.ask(use);
-    if (batch === undefined) return false;
-    this.#tellAhead(batch);
-    return true;
+    if (batch !== undefined) this.#tellAhead(batch);
   }
 
   /** Reports whether an event was handled: with the next entry into the core, which comes once all that waits was told. */

@@ -296,7 +296,10 @@ export interface Core {
    */
   handled(handle: number, now: number, call: number, first: number, last: number, ok: boolean): boolean;
   drain(handle: number, now: number): Batch | undefined;
-  /** Tells that the application found a gap. Gives nothing where the call has ended. */
+  /**
+   * Tells that the application found a gap. Of a call whose outcome waits to be told, what this gives comes before that,
+   * and an outcome of it in its place.
+   */
   gap(handle: number, now: number, call: number): Batch | undefined;
   metrics(handle: number, now: number, reset: boolean): Metrics;
   close(handle: number, now: number): Batch | undefined;

@@ -47,7 +47,6 @@ export interface Settings extends ExchangeSettings {
   onUnknown: ConnectOptions["onUnknown"];
   replay: Replay | undefined;
   callKey: ConnectOptions["callKey"];
-  onGap: OnGap;
   isGap: ConnectOptions["isGap"];
   /** The session to go on with. */
   known: SessionFacts | undefined;
@@ -161,7 +160,6 @@ export function readSettings(
     onUnknown: callable("onUnknown", options.onUnknown),
     replay: usableReplay(options.replay),
     callKey: callable("callKey", options.callKey),
-    onGap: core.onGap ?? "continue",
     isGap: callable("isGap", options.isGap),
     known: options.state === undefined ? undefined : readState(options.state, address),
     scheduler: callable("reconnectionScheduler", options.reconnectionScheduler),

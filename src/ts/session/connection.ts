@@ -2,7 +2,7 @@
 import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
-import type { CallInfo, OnGap } from "../api/options.js";
+import type { CallInfo } from "../api/options.js";
 import { clockText } from "../base/clock-text.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
@@ -253,11 +253,11 @@ export class Connection implements Listener {
     const key = made?.call ?? -this.#strays;
     const requestId = from.id ?? made?.requestId ?? `lost-${this.#strays}`;
     const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
-    const { method, tool, signals, headers, onToken, onGap, about } = from;
+    const { method, tool, signals, headers, onToken, about } = from;
     const { connectMs = unknownConnectMs } = made ?? {};
     const origin = {
       ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
-      ...{ signals, headers, onToken, onGap, connectMs },
+      ...{ signals, headers, onToken, connectMs },
       info: about && { ...about, requestId },
     };
     const record = new CallRecord(origin, sink, (reason) =>
@@ -311,7 +311,7 @@ export class Connection implements Listener {
     }
     const record = this.#records.get(call);
     if (record === undefined) return;
-    if (this.#gaps.finds(record, message.params, output.seam)) this.#gap(call, record, at);
+    if (this.#gaps.finds(record, message.params, output.seam)) this.#gap(call);
     if (record.isSettled) return;
     const event = messageEvent(output, record.origin.id);
     const ack = key === undefined ? undefined : new Ack(record, (ok) => this.#report(call, key, ok));
@@ -340,16 +340,9 @@ export class Connection implements Listener {
     this.#owner.emit(event);
   }
 
-  /** The application found a gap. The core deals with it, unless the answer came in the same bytes. */
-  #gap(call: number, record: CallRecord, at: number): void {
-    const isDealtWith = this.#handle.interject((core, handle, now) => core.gap(handle, now, call));
-    if (isDealtWith || this.#handle.isOver) return;
-    const { id: requestId, onGap = this.#settings.onGap } = record.origin;
-    this.#tell(record, { type: "gap", at, requestId, kind: "missing", certain: true });
-    if (onGap === "continue") return;
-    this.#records.delete(call);
-    const message = "events are missing where the stream was resumed, says the option isGap";
-    this.#fail(record, { reason: "gap", outcome: "unknown", message });
+  /** The application found a gap: what that means, the core says. */
+  #gap(call: number): void {
+    this.#handle.interject((core, handle, now) => core.gap(handle, now, call));
   }
 
   #token({ call, token }: TokenOutput): void {
@@ -498,5 +491,4 @@ interface Origin {
   signals?: AbortSignal[];
   headers?: CallHeaders | undefined;
   onToken?: ((token: string) => void) | undefined;
-  onGap?: OnGap;
 }

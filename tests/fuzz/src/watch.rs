@@ -42,6 +42,8 @@ pub(crate) struct Watched {
     /// Events in hand, by the keys to report them under.
     in_hand: Vec<(CallId, u32)>,
     calls: BTreeMap<CallId, Call>,
+    /// A gap was told of this call after its outcome was drained.
+    late_gap: Option<CallId>,
     /// The handshake, which ends when the session is ready.
     handshake: Option<CallId>,
     wire_ids: BTreeSet<String>,
@@ -75,6 +77,7 @@ impl Watched {
             in_hand: Vec::new(),
             calls: BTreeMap::new(),
             handshake: None,
+            late_gap: None,
             wire_ids: BTreeSet::new(),
             wake: None,
             unsent: VecDeque::new(),
@@ -148,18 +151,23 @@ impl Watched {
                     messages.push(message);
                     self.in_hand.extend(call.zip(key));
                 }
-                // What failed of a call whose outcome is drained and not told yet is reported all the same.
-                let is_late = matches!(event, Event::EventSkipped { .. });
+                // What failed of a call whose outcome is drained and not told yet is reported all the same, and a gap
+                // that was found then may give another outcome.
+                let is_late = matches!(event, Event::EventSkipped { .. } | Event::Gap { .. });
                 let ended = call.and_then(|call| self.calls.get(&call)).is_some_and(|call| call.ended);
+                if ended && matches!(event, Event::Gap { .. }) {
+                    self.late_gap = call;
+                }
                 assert!(!ended || is_late, "no event of {call:?} after its end: {event:?}");
             }
-            Output::Settle(call, _, settlement) => {
+            Output::Settle(id, _, settlement) => {
                 if let Settlement::Result { message, .. } = settlement {
                     messages.push(message);
                 }
                 // A stream without end is not among them.
-                if let Some(call) = self.calls.get_mut(&call) {
-                    assert!(!std::mem::replace(&mut call.ended, true), "a call ends once");
+                if let Some(call) = self.calls.get_mut(&id) {
+                    let may_end = self.late_gap.take() == Some(id);
+                    assert!(!std::mem::replace(&mut call.ended, true) || may_end, "a call ends once");
                 }
             }
             Output::Request(_, _, message) => {
