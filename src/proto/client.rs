@@ -5,6 +5,7 @@ mod carry;
 mod clocks;
 mod cors;
 mod earlier;
+mod events;
 mod handling;
 mod handshake;
 mod ladder;

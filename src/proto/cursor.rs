@@ -67,13 +67,74 @@ enum State {
     Done,
 }
 
+/// What was handed out of a block, by the keys that it is reported under.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Handed {
+    /// Nothing: it needs no handler.
+    #[default]
+    Nothing,
+    /// The one message in it.
+    One(u32),
+    /// Messages of an array, with their places in it.
+    Several(Vec<(u32, u32)>),
+}
+
+impl Handed {
+    /// The key of the message at this place.
+    pub(crate) fn key_at(&self, place: usize) -> Option<u32> {
+        match self {
+            Self::Nothing => None,
+            Self::One(key) => Some(*key),
+            Self::Several(all) => all.iter().find(|(_, at)| *at as usize == place).map(|(key, _)| *key),
+        }
+    }
+
+    /// How many there are.
+    fn len(&self) -> usize {
+        self.keys().count()
+    }
+
+    /// All keys.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = u32> + '_ {
+        let (one, several) = match self {
+            Self::Nothing => (None, &[][..]),
+            Self::One(key) => (Some(*key), &[][..]),
+            Self::Several(all) => (None, &all[..]),
+        };
+        one.into_iter().chain(several.iter().map(|(key, _)| *key))
+    }
+
+    /// Takes out those that these keys name, and gives their places to `each`. How many they were.
+    fn take(&mut self, keys: &RangeInclusive<u32>, mut each: impl FnMut(u32)) -> usize {
+        let before = self.len();
+        match self {
+            Self::One(key) if keys.contains(key) => {
+                each(0);
+                *self = Self::Nothing;
+            }
+            Self::Several(all) => all.retain(|(key, place)| {
+                let is_named = keys.contains(key);
+                if is_named {
+                    each(*place);
+                }
+                !is_named
+            }),
+            Self::Nothing | Self::One(_) => {}
+        }
+        before - self.len()
+    }
+}
+
 /// One block of the stream from the first not handled on.
 #[derive(Debug)]
 struct Block {
     id: Option<String>,
     /// Of its id: what is in hand is searched for each event.
     hash: u64,
-    key: Option<u32>,
+    /// What is in hand of it.
+    handed: Handed,
+    /// The places of those whose handlers failed.
+    failed: Vec<u32>,
     bytes: usize,
     state: State,
     /// It failed before.
@@ -83,9 +144,15 @@ struct Block {
 }
 
 impl Block {
-    fn new(id: Option<&str>, key: Option<u32>, bytes: usize, state: State) -> Self {
-        let hash = id.map_or(0, Seen::hash);
-        Self { id: id.map(str::to_string), hash, key, bytes, state, second: false, broken: false }
+    fn new(id: Option<&str>, handed: Handed, bytes: usize) -> Self {
+        let state = if handed.len() > 0 { State::InHand } else { State::Done };
+        let (hash, id) = (id.map_or(0, Seen::hash), id.map(str::to_string));
+        Self { id, hash, handed, failed: Vec::new(), bytes, state, second: false, broken: false }
+    }
+
+    /// Its id, once for each message in it whose handler failed.
+    fn losses(&self) -> impl Iterator<Item = Option<String>> + '_ {
+        self.failed.iter().map(|_| self.id.clone())
     }
 }
 
@@ -141,39 +208,44 @@ impl Cursor {
         self.id.as_deref().or_else(first_in_hand).filter(|id| !self.unusable && header_value(id).is_some())
     }
 
-    /// A block came and was handed out under `key`, or needs no handler. Whether the cursor moved.
-    pub(crate) fn arrive(&mut self, id: Option<&str>, key: Option<u32>, bytes: usize) -> bool {
-        let state = if key.is_some() { State::InHand } else { State::Done };
+    /// A block came and was handed out, or needs no handler. What that did.
+    pub(crate) fn arrive(&mut self, id: Option<&str>, handed: Handed, bytes: usize) -> Report {
         let again = id.filter(|id| !id.is_empty() && self.failed > 0).and_then(|id| {
             self.blocks.iter_mut().find(|b| b.state == State::Failed && b.id.as_deref() == Some(id))
         });
-        if let Some(block) = again {
-            block.second = !std::mem::take(&mut block.broken);
-            (block.key, block.state) = (key, state);
-            let bytes = block.bytes;
-            self.failed -= 1;
-            self.hold(key, bytes);
-        } else {
-            self.hold(key, bytes);
-            self.blocks.push_back(Block::new(id, key, bytes, state));
+        let new = Block::new(id, handed, bytes);
+        if new.state == State::InHand {
+            let bytes = again.as_ref().map_or(bytes, |block| block.bytes);
+            self.in_hand = (self.in_hand.0 + new.handed.len(), self.in_hand.1 + bytes);
         }
-        self.advance()
+        if let Some(block) = again {
+            let second = !block.broken;
+            *block = Block { second, bytes: block.bytes, ..new };
+            self.failed -= 1;
+        } else {
+            self.blocks.push_back(new);
+        }
+        let mut report = Report::default();
+        self.shrink(&mut report);
+        self.advance(&mut report);
+        report
     }
 
     /// A broken event came: the cursor stays before it, so that a resume brings it again.
-    /// Whether it came broken before.
-    pub(crate) fn broken(&mut self, id: Option<&str>) -> bool {
+    /// Whether it came broken before, and what that did.
+    pub(crate) fn broken(&mut self, id: Option<&str>) -> (bool, Report) {
         const NEAR: usize = 64; // A resume brings it early; an endless row of them is not searched.
         let mut near = self.blocks.iter().take(NEAR);
         let known = id.is_some() && near.any(|block| block.broken && block.id.as_deref() == id);
-        if self.blocks.len() > Seen::MOST {
-            self.drop_first();
-        }
         if !known {
             self.failed += 1;
-            self.blocks.push_back(Block { broken: true, ..Block::new(id, None, 1, State::Failed) });
+            let state = State::Failed;
+            self.blocks.push_back(Block { broken: true, state, ..Block::new(id, Handed::Nothing, 1) });
         }
-        known
+        let mut report = Report::default();
+        self.shrink(&mut report);
+        self.advance(&mut report);
+        (known, report)
     }
 
     /// The id that was committed last.
@@ -184,63 +256,78 @@ impl Cursor {
     /// Handlers reported. Keys that are not in hand are left out.
     pub(crate) fn handled(&mut self, keys: &RangeInclusive<u32>, ok: bool) -> Report {
         let mut report = Report::default();
-        let mut left = keys.end().saturating_sub(*keys.start()).saturating_add(1);
-        let in_hand = |block: &&mut Block| {
-            block.state == State::InHand && block.key.is_some_and(|key| keys.contains(&key))
-        };
-        for block in self.blocks.iter_mut().filter(in_hand) {
-            self.in_hand = (self.in_hand.0 - 1, self.in_hand.1 - block.bytes);
-            block.state = if ok || block.second { State::Done } else { State::Failed };
-            self.failed += usize::from(block.state == State::Failed);
-            if !ok && block.second {
-                report.skipped.push(block.id.clone());
+        let mut left = keys.end().saturating_sub(*keys.start()).saturating_add(1) as usize;
+        for block in self.blocks.iter_mut().filter(|block| block.state == State::InHand) {
+            let failed = &mut block.failed;
+            let taken = block.handed.take(keys, |place| {
+                if !ok {
+                    failed.push(place)
+                }
+            });
+            self.in_hand.0 -= taken;
+            left = left.saturating_sub(taken);
+            if taken > 0 && block.handed.len() == 0 {
+                self.in_hand.1 -= block.bytes;
+                block.state =
+                    if block.failed.is_empty() || block.second { State::Done } else { State::Failed };
+                self.failed += usize::from(block.state == State::Failed);
+                if block.state == State::Done {
+                    report.skipped.extend(block.losses());
+                    block.failed.clear();
+                    if block.id.is_some() {
+                        self.seen.insert(block.hash);
+                    }
+                }
             }
-            if block.state == State::Done && block.id.is_some() {
-                self.seen.insert(block.hash);
-            }
-            left -= 1;
             if left == 0 {
                 break; // What comes after them is not searched.
             }
         }
-        report.moved = self.advance();
+        self.advance(&mut report);
         report
     }
 
-    fn hold(&mut self, key: Option<u32>, bytes: usize) {
-        if key.is_some() {
-            self.in_hand = (self.in_hand.0 + 1, self.in_hand.1 + bytes);
+    /// What waits behind an event is kept short. What is in hand stays: its handler is still to report. Of two blocks in a
+    /// row that are done the later one's id is enough; and what failed is given up, and told.
+    fn shrink(&mut self, report: &mut Report) {
+        while self.blocks.len() > Seen::MOST {
+            let is_done =
+                |place: usize| self.blocks.get(place).is_some_and(|block| block.state == State::Done);
+            let has_id = |place: usize| self.blocks.get(place).is_some_and(|block| block.id.is_some());
+            let may_go = |place: &usize| {
+                self.blocks[*place].state == State::Failed
+                    || (is_done(*place) && (!has_id(*place) || (is_done(*place + 1) && has_id(*place + 1))))
+            };
+            let place = (0..self.blocks.len()).find(may_go);
+            let Some(block) = place.and_then(|place| self.blocks.remove(place)) else { return };
+            if block.state == State::Failed {
+                self.failed -= 1;
+                report.skipped.extend(block.losses());
+            } else {
+                self.seen_done(&block);
+            }
         }
     }
 
-    /// The first block is given up, whatever became of it.
-    fn drop_first(&mut self) {
-        match self.blocks.pop_front() {
-            Some(block) if block.state == State::InHand => {
-                self.in_hand = (self.in_hand.0 - 1, self.in_hand.1 - block.bytes);
-            }
-            Some(block) if block.state == State::Failed => self.failed -= 1,
-            _ => {}
+    /// It can't come again as something new.
+    fn seen_done(&mut self, block: &Block) {
+        match block.id.as_deref() {
+            None | Some("") => {} // That clears the cursor and names nothing.
+            Some(id) if block.bytes == 0 => self.seen.insert(Seen::hash(&Seen::mark(id))),
+            Some(_) => self.seen.insert(block.hash),
         }
     }
 
     /// Commits what is handled up to the first event that is not.
-    fn advance(&mut self) -> bool {
-        let mut moved = false;
-        if self.blocks.len() > Seen::MOST {
-            self.drop_first(); // What held it back for so long won't come again.
-        }
+    fn advance(&mut self, report: &mut Report) {
         while self.blocks.front().is_some_and(|block| block.state == State::Done) {
-            let Some(Block { id: Some(id), hash, bytes, .. }) = self.blocks.pop_front() else { continue };
-            match bytes {
-                _ if id.is_empty() => {} // It clears the cursor and names nothing.
-                0 => self.seen.insert(Seen::hash(&Seen::mark(&id))),
-                _ => self.seen.insert(hash),
+            let Some(block) = self.blocks.pop_front() else { return };
+            self.seen_done(&block);
+            if let Some(id) = &block.id {
+                self.commit(id);
+                report.moved = true;
             }
-            self.commit(&id);
-            moved = true;
         }
-        moved
     }
 
     /// Whether an event with this id is in hand or was handled; and its place in the order of handling.
@@ -260,7 +347,16 @@ impl Cursor {
 
     /// Whether an event with this id failed: it is to come again.
     pub(crate) fn is_due(&self, id: &str) -> bool {
-        self.blocks.iter().any(|block| block.state == State::Failed && block.id.as_deref() == Some(id))
+        self.due(id).is_some()
+    }
+
+    /// An event with this id failed, and is to come again: the places in it whose handlers did; none where it was broken.
+    pub(crate) fn due(&self, id: &str) -> Option<&[u32]> {
+        if self.failed == 0 {
+            return None;
+        }
+        let is_it = |block: &&Block| block.state == State::Failed && block.id.as_deref() == Some(id);
+        self.blocks.iter().find(is_it).map(|block| &block.failed[..])
     }
 
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.
@@ -271,23 +367,17 @@ impl Cursor {
 
     /// Events that failed and did not come again: their ids, where they have any.
     pub(crate) fn failed(&self) -> Vec<Option<String>> {
-        self.blocks
-            .iter()
-            .filter(|block| block.state == State::Failed && !block.broken)
-            .map(|block| block.id.clone())
-            .collect()
+        self.blocks.iter().filter(|block| !block.broken).flat_map(Block::losses).collect()
     }
 
     /// Events in hand: their keys, and their ids where they have any.
     pub(crate) fn held(&self) -> Held {
-        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
-        in_hand.filter_map(|block| Some((block.key?, block.id.clone()))).collect()
+        self.blocks.iter().flat_map(|block| block.handed.keys().map(|key| (key, block.id.clone()))).collect()
     }
 
     /// The keys among these that are in hand.
     pub(crate) fn held_keys(&self, keys: &RangeInclusive<u32>) -> Vec<u32> {
-        let in_hand = self.blocks.iter().filter(|block| block.state == State::InHand);
-        in_hand.filter_map(|block| block.key.filter(|key| keys.contains(key))).collect()
+        self.blocks.iter().flat_map(|block| block.handed.keys()).filter(|key| keys.contains(key)).collect()
     }
 
     /// Events in hand, and their bytes.

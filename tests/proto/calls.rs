@@ -1,6 +1,6 @@
 //! Calls without a cut: bodies of each kind, refusals, ids, the queue, cancellation.
 
-use crate::world::{id_of, note, options, result, Ended, World, JSON, SSE};
+use crate::world::{header, id_of, note, options, result, Ended, World, JSON, SSE};
 use landfall::proto::{CallSpec, Event, Options, Outcome, Reason, TimeoutOptions};
 
 fn json_answer(world: &mut World, body: impl Fn(&str) -> String) -> landfall::proto::CallId {
@@ -194,6 +194,28 @@ fn heartbeats_as_data_and_priming_events_are_no_messages() {
     assert!(world.messages.is_empty() && world.is_pending(call));
     world.body(post, &format!("event: error\n{}", result(&id)));
     assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn of_an_event_under_another_name_only_an_answer_of_ours_counts() {
+    let answer = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"ok"}}"#);
+    let message = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+    let question = r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#;
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.body(post, "id: 1\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n\n");
+    world.body(post, &format!("id: 2\nevent: other\ndata: {message}\n\nevent: other\ndata: {question}\n\n"));
+    world.body(post, &format!("event: other\ndata: {}\n\nevent: other\ndata: {{\n\n", answer("\"nobodys\"")));
+    assert_eq!((world.messages.len(), world.questions.len()), (1, 0));
+    assert!(!world.names().contains(&"warning"), "{:?}", world.names());
+    world.cut(post);
+    let (_, get, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("2"), "its id moves the cursor");
+    world.head(get, 200, SSE, None);
+    world.body(get, &format!("event: other\ndata: [{message},{}]\n\n", answer(&id)));
+    assert_eq!((world.messages.len(), world.questions.len()), (1, 0));
+    assert!(world.answer(call).contains("ok"));
+    assert!(world.names().contains(&"odd_event_name"));
 }
 
 #[test]

@@ -229,3 +229,100 @@ fn a_run_of_reports_counts_as_each_of_them() {
     world.drain();
     assert_eq!(world.tokens, ["e/1", "e/2", "e/5"]);
 }
+
+/// An array of three notifications, under this id.
+fn three(id: &str) -> String {
+    let message = |n: u32| format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{{"n":{n}}}}}"#);
+    format!("id: {id}\ndata: [{},{},{}]\n\n", message(1), message(2), message(3))
+}
+
+#[test]
+fn each_notification_of_an_array_is_reported_by_itself_and_the_one_that_failed_comes_again() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &three("2") + &note("3", "b")));
+    let keys = world.keys.clone();
+    assert_eq!(keys, [1, 2, 3, 4, 5]);
+    for (key, ok) in [(1, true), (2, true), (3, false), (4, true), (5, true)] {
+        world.handled(call, key, ok);
+    }
+    let (cursor, get) = cut(&mut world, post);
+    assert_eq!(cursor, "1", "one of the array was not handled");
+    world.body(get, &(three("2") + &note("3", "b")));
+    assert_eq!(world.messages.len(), 6);
+    assert!(world.messages[5].contains("\"n\":2"), "the others were handled: {}", world.messages[5]);
+    world.handled(call, world.keys[5], false);
+    let skipped = |(_, event): &(Option<_>, Event)| match event {
+        Event::EventSkipped { event_id } => event_id.clone(),
+        _ => None,
+    };
+    assert_eq!(world.events.iter().filter_map(skipped).collect::<Vec<_>>(), ["2"]);
+    let (cursor, get) = cut(&mut world, get);
+    assert_eq!(cursor, "3");
+    world.body(get, &result(&id));
+    assert_eq!(world.client.metrics(false).duplicates, 3, "two of the array, and what followed it");
+}
+
+#[test]
+fn a_notification_in_one_array_with_the_answer_is_reported_also_where_the_answer_is_a_document() {
+    for document in [false, true] {
+        let mut world = World::connected(options());
+        let call = world.call_with(CallSpec {
+            method: "tools/call".to_string(),
+            reports_handling: true,
+            ..CallSpec::default()
+        });
+        let (post, request) = world.request();
+        let id = crate::world::id_of(&request);
+        let note = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+        let text = format!(r#"[{note},{{"jsonrpc":"2.0","id":{id},"result":1}}]"#);
+        if document {
+            world.head(post, 200, "application/json", None);
+            world.body(post, &text);
+            world.end(post);
+        } else {
+            world.head(post, 200, SSE, None);
+            world.body(post, &format!("id: 1\ndata: {text}\n\n"));
+        }
+        assert!(world.answer(call).contains('1'));
+        assert!(!world.names().contains(&"event_skipped"));
+        world.handled(call, world.keys[0], false);
+        assert!(world.names().contains(&"event_skipped"), "document: {document}");
+    }
+}
+
+#[test]
+fn an_event_in_hand_stays_in_hand_behind_however_many_blocks_without_data() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &note("2", "b")));
+    let keys = world.keys.clone();
+    world.handled(call, keys[0], true);
+    for n in 0..6_000 {
+        world.body(post, &format!("id: idle-{n}\n\n"));
+    }
+    assert_eq!(world.tokens, ["1"]);
+    let (cursor, get) = cut(&mut world, post);
+    assert_eq!(cursor, "1");
+    world.body(get, &(note("2", "b") + "id: idle-0\n\nid: idle-5999\n\n"));
+    assert_eq!(world.messages.len(), 2, "it is in hand");
+    world.handled(call, keys[1], true);
+    assert_eq!(world.tokens, ["1", "idle-5999"], "all that waited behind it is passed");
+    world.body(get, &result(&id));
+    assert!(!world.names().contains(&"event_skipped"));
+}
+
+#[test]
+fn an_event_that_failed_and_that_thousands_of_blocks_follow_is_given_up_and_told() {
+    let mut world = World::connected(options());
+    let (call, _, post) = world.handling();
+    world.body(post, &note("1", "a"));
+    world.handled(call, world.keys[0], false);
+    for n in 0..4_096 {
+        assert!(!world.names().contains(&"event_skipped"), "{n}");
+        world.body(post, &format!("id: idle-{n}\n\n"));
+    }
+    let skipped = |(_, event): &(Option<_>, Event)| matches!(event, Event::EventSkipped { event_id: Some(id) } if id == "1");
+    assert_eq!(world.events.iter().filter(|event| skipped(event)).count(), 1);
+    assert_eq!(world.tokens.last().map(String::as_str), Some("idle-4095"));
+}

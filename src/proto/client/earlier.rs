@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use super::events::MESSAGE;
 use super::ladder::Loss;
 use super::messages::Handing;
 use super::Client;
@@ -80,8 +81,8 @@ impl Client {
         };
         let fed = decoder.map(|mut decoder| {
             let fed = decoder.feed(bytes, &mut |item| {
-                if let Item::Event { data, id, own_id, .. } = item {
-                    self.hear_earlier(now, call, data, own_id.then_some(id));
+                if let Item::Event { kind, data, id, own_id } = item {
+                    self.hear_earlier(now, call, kind, data, own_id.then_some(id));
                 }
                 match self.dispatch.is_open(exchange) {
                     true => ControlFlow::Continue(()),
@@ -105,14 +106,19 @@ impl Client {
         }
     }
 
-    fn hear_earlier(&mut self, now: Instant, call: CallId, text: &str, id: Option<&str>) {
-        let Ok(payload) = scan(text) else { return };
+    fn hear_earlier(&mut self, now: Instant, call: CallId, kind: &str, text: &str, id: Option<&str>) {
+        let Ok(mut payload) = scan(text) else { return };
+        if kind != MESSAGE {
+            let Some(answers) = self.answers_in(now, call, kind, payload) else { return };
+            payload = answers;
+        }
         let named = id.filter(|id| !id.is_empty() && !self.is_response(call, &payload, |_| true));
         if named.is_some_and(|id| self.repeats_beside(call, id, text)) {
             return;
         }
         self.rearm_call(now, call);
-        self.deliver(now, call, payload, text, Handing { beside: true, ..Handing::default() });
+        let handed = self.hand_out_once(call, &payload);
+        self.deliver(now, call, payload, text, Handing { beside: true, ..Handing::under(&handed) });
     }
 
     /// The old body is over. If nothing else is under way, so is the call.
@@ -121,7 +127,7 @@ impl Client {
             return;
         };
         if let (Body::Json(text), DropCause::End) = (earlier.body, cause) {
-            self.hear_earlier(now, call, &String::from_utf8_lossy(&text), None);
+            self.hear_earlier(now, call, MESSAGE, &String::from_utf8_lossy(&text), None);
         }
         self.set_clocks(now, call);
         let Some(entry) = self.ledger.peek(call).filter(|entry| entry.lineage.stream.is_none()) else {

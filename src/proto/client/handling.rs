@@ -4,11 +4,11 @@ use std::ops::RangeInclusive;
 
 use super::{Client, Output};
 use crate::proto::config::OnGap;
-use crate::proto::cursor::Held;
+use crate::proto::cursor::{Handed, Held, Report};
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
 use crate::proto::gap::split;
-use crate::proto::jsonrpc::field;
+use crate::proto::jsonrpc::{field, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
@@ -27,13 +27,52 @@ enum Sharing {
 }
 
 impl Client {
-    /// A key for an event that the host will report on.
-    pub(super) fn hand_out(&mut self, call: CallId) -> Option<u32> {
+    /// Keys for the messages of an event that the host will report on: of an array that comes again, those in these
+    /// places.
+    pub(super) fn hand_out(&mut self, call: CallId, payload: &Payload, due: Option<&[u32]>) -> Handed {
+        match payload {
+            Payload::One(message) if self.is_to_handle(call, message) => {
+                self.next_key(call).map_or(Handed::Nothing, Handed::One)
+            }
+            Payload::Many(messages) => {
+                let mut handed = Vec::new();
+                for (place, (_, message)) in (0..).zip(messages) {
+                    let is_due = due.is_none_or(|due| due.contains(&place));
+                    if is_due && message.as_ref().is_some_and(|message| self.is_to_handle(call, message)) {
+                        handed.extend(self.next_key(call).map(|key| (key, place)));
+                    }
+                }
+                if handed.is_empty() {
+                    Handed::Nothing
+                } else {
+                    Handed::Several(handed)
+                }
+            }
+            Payload::One(_) | Payload::Other => Handed::Nothing,
+        }
+    }
+
+    /// What goes to another call is not for this stream to wait for.
+    fn is_to_handle(&self, call: CallId, message: &Message) -> bool {
+        let Message::Notification { method, token } = message else { return false };
+        self.progresses(method, token).is_none_or(|owner| owner == call)
+    }
+
+    fn next_key(&mut self, call: CallId) -> Option<u32> {
         let reports =
             |entry: &&mut Call| entry.request.kind == Kind::Request && entry.request.reports_handling;
         let lineage = &mut self.ledger.get(call).filter(reports)?.lineage;
         lineage.last_key = lineage.last_key.wrapping_add(1);
         Some(lineage.last_key)
+    }
+
+    /// What was handed out does not come again: its handlers are heard, and the cursor of no stream waits for them.
+    pub(super) fn hand_out_once(&mut self, call: CallId, payload: &Payload) -> Handed {
+        let handed = self.hand_out(call, payload, None);
+        if let Some(entry) = self.ledger.get(call) {
+            entry.lineage.orphans.extend(handed.keys().map(|key| (key, None)));
+        }
+        handed
     }
 
     /// A block was handed out, or needs no handler.
@@ -42,7 +81,7 @@ impl Client {
         now: Instant,
         call: CallId,
         id: Option<&str>,
-        key: Option<u32>,
+        handed: Handed,
         bytes: usize,
     ) {
         if let Some((prefix, _)) = id.and_then(split) {
@@ -56,11 +95,11 @@ impl Client {
         if bytes == 0 {
             id.inspect(|id| stream.gaps.passed(id));
         }
-        let moved = stream.cursor.arrive(id, key, bytes);
+        let report = stream.cursor.arrive(id, handed, bytes);
         if let Some(events) = stream.events() {
             events.moved |= id.is_some();
         }
-        self.after_report(now, call, moved);
+        self.heed_report(now, call, report);
     }
 
     pub(super) fn on_handled(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
@@ -76,11 +115,15 @@ impl Client {
         for run in runs {
             let Some(stream) = self.stream(call) else { return };
             let report = stream.cursor.handled(&run, ok);
-            for id in report.skipped {
-                self.skip(now, call, id);
-            }
-            self.after_report(now, call, report.moved);
+            self.heed_report(now, call, report);
         }
+    }
+
+    pub(super) fn heed_report(&mut self, now: Instant, call: CallId, report: Report) {
+        for id in report.skipped {
+            self.skip(now, call, id);
+        }
+        self.after_report(now, call, report.moved);
     }
 
     fn on_orphans_handled(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {

@@ -1,6 +1,7 @@
 //! JSON-RPC messages: whose they are, and what they mean.
 
 use super::{Client, Output};
+use crate::proto::cursor::Handed;
 use crate::proto::event::{Event, Settlement};
 use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
@@ -9,13 +10,30 @@ use crate::proto::server_requests::Opened;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
-/// How a message is handed out.
-#[derive(Copy, Clone, Default)]
-pub(super) struct Handing {
-    pub(super) key: Option<u32>,
+/// How the messages of an event are handed out.
+#[derive(Copy, Clone)]
+pub(super) struct Handing<'a> {
+    /// Under which keys.
+    pub(super) handed: &'a Handed,
+    /// Of an array that comes again, what of it was not handled.
+    pub(super) due: Option<&'a [u32]>,
     pub(super) seam: bool,
     /// It came on the body of an earlier request.
     pub(super) beside: bool,
+}
+
+impl<'a> Handing<'a> {
+    pub(super) fn under(handed: &'a Handed) -> Self {
+        Self { handed, due: None, seam: false, beside: false }
+    }
+}
+
+/// How one message is.
+#[derive(Copy, Clone)]
+struct Hand {
+    key: Option<u32>,
+    seam: bool,
+    beside: bool,
 }
 
 impl Client {
@@ -25,26 +43,34 @@ impl Client {
         call: CallId,
         payload: Payload,
         text: &str,
-        handing: Handing,
+        Handing { handed, due, mut seam, beside }: Handing<'_>,
     ) {
         match payload {
-            Payload::One(message) => self.on_message(now, call, message, text, handing),
+            Payload::One(message) => {
+                self.on_message(now, call, message, text, Hand { key: handed.key_at(0), seam, beside });
+            }
             Payload::Many(messages) => {
-                for (range, message) in messages {
-                    if let (Some(message), Some(text)) = (message, text.get(range)) {
-                        self.on_message(now, call, message, text, handing);
+                for (place, (range, message)) in messages.into_iter().enumerate() {
+                    let (Some(message), Some(text)) = (message, text.get(range)) else { continue };
+                    let is_told = matches!(message, Message::Notification { .. });
+                    if is_told && due.is_some_and(|due| !due.iter().any(|due| *due as usize == place)) {
+                        self.note_duplicate(call);
+                        continue;
                     }
+                    let hand = Hand { key: handed.key_at(place), seam, beside };
+                    seam &= !is_told;
+                    self.on_message(now, call, message, text, hand);
                 }
             }
             Payload::Other => {}
         }
     }
 
-    fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, handing: Handing) {
+    fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, hand: Hand) {
         match message {
             Message::Request { id, method } => self.on_request(now, call, &id, method, text),
             Message::Notification { method, token } => {
-                self.on_notification(now, call, &method, token, text, handing);
+                self.on_notification(now, call, &method, token, text, hand);
             }
             Message::Result { id } | Message::Error { id, code: _ } => {
                 self.on_response(now, call, &id, text, None);
@@ -68,7 +94,7 @@ impl Client {
         method: &str,
         token: Option<Id>,
         text: &str,
-        Handing { key, seam, beside }: Handing,
+        Hand { key, seam, beside }: Hand,
     ) {
         let owner = self.progresses(method, &token);
         if let Some(owner) = owner {

@@ -2,14 +2,15 @@
 
 use std::ops::ControlFlow;
 
+use super::events::MESSAGE;
 use super::messages::Handing;
 use super::{Client, Output};
+use crate::proto::cursor::Handed;
 use crate::proto::error::Reason;
-use crate::proto::event::{AttemptResult, DropCause, Event, Recent, Settlement};
+use crate::proto::event::{AttemptResult, DropCause, Event, Settlement};
 use crate::proto::facts::Identity;
-use crate::proto::gap::split;
 use crate::proto::http::{IoFailure, Redirect, ResponseHead};
-use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
+use crate::proto::jsonrpc::{scan, Payload};
 use crate::proto::ledger::Kind;
 use crate::proto::session::Session;
 use crate::proto::sse::{Decoder, Item, Limits};
@@ -20,8 +21,6 @@ use crate::proto::{CallId, ExchangeId};
 
 /// A refusal's body is read this far: enough for its JSON-RPC error.
 const MOST_REFUSAL_BYTES: usize = 64 << 10;
-/// So many events are kept in the diagnostics.
-const MOST_RECENT: usize = 64;
 
 impl Client {
     pub(super) fn on_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
@@ -236,7 +235,7 @@ impl Client {
         self.events_of(call).is_none_or(|events| events.heard)
     }
 
-    fn events_of(&mut self, call: CallId) -> Option<&mut Events> {
+    pub(super) fn events_of(&mut self, call: CallId) -> Option<&mut Events> {
         self.stream(call)?.events()
     }
 
@@ -245,7 +244,12 @@ impl Client {
         // Whatever ids it has: a stream of a session that is dead can't be resumed.
         let has_cursor = entry.request.dialect.can_resume() && !entry.delivery.stranded;
         let Some(stream) = entry.lineage.stream.as_mut() else { return };
-        if let Some(events) = stream.events().filter(|_| !matches!(item, Item::Comment | Item::Retry(_))) {
+        let is_sign = match item {
+            Item::Comment | Item::Retry(_) => true,
+            Item::Event { kind, own_id, .. } => kind != MESSAGE && !own_id,
+            Item::Id(_) | Item::LongId => false,
+        };
+        if let Some(events) = stream.events().filter(|_| !is_sign) {
             events.heard = true;
         }
         match item {
@@ -254,141 +258,14 @@ impl Client {
             Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
             Item::Id(id) => {
                 self.note_came(call, id, None);
-                self.arrive(now, call, Some(id), None, 0);
+                self.arrive(now, call, Some(id), Handed::Nothing, 0);
             }
-            Item::LongId => self.arrive(now, call, Some(""), None, 0), // Too long to keep: as if it were cleared.
-            Item::Event { data, id, own_id, .. } => {
-                self.on_event(now, call, data, (own_id && has_cursor).then_some(id));
-            }
-        }
-    }
-
-    /// One block with data. Its id is committed when it was handled, and all before it.
-    fn on_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
-        if data.is_empty() {
-            id.inspect(|id| self.note_came(call, id, None));
-            return self.arrive(now, call, id, None, 0);
-        }
-        self.note_event(now, call, data, id);
-        let Ok(payload) = scan(data) else { return self.on_broken(now, call, id) };
-        if matches!(payload, Payload::Other) && self.is_no_message(call, data) {
-            return self.on_broken(now, call, id);
-        }
-        let is_response = self.is_response(call, &payload, |_| true);
-        let named = id.filter(|id| !is_response && !id.is_empty());
-        let print = named.map(|id| self.session.repeats.print(id, data));
-        if let Some(place) = named.zip(print).and_then(|(id, print)| self.repeats(call, id, print)) {
-            return self.drop_repeat(now, call, place);
-        }
-        if !self.check_gap(now, call, id, is_response) {
-            return;
-        }
-        if let Some(id) = named {
-            self.note_came(call, id, print);
-        }
-        if !matches!(payload, Payload::Other) {
-            self.note_fresh(now, call, id.is_some());
-        }
-        let key = match &payload {
-            // What goes to another call is not for this stream to wait for.
-            Payload::One(Message::Notification { method, token })
-                if self.progresses(method, token).is_none_or(|owner| owner == call) =>
-            {
-                self.hand_out(call)
-            }
-            _ => None,
-        };
-        let seam = self.events_of(call).is_some_and(|events| std::mem::take(&mut events.seam));
-        if is_response && self.is_response(call, &payload, |owner| owner == call) {
-            self.tell_last_token(call, id);
-        }
-        let handing = Handing { key, seam, beside: false };
-        self.deliver(now, call, payload, data, handing);
-        self.arrive(now, call, id, key, data.len());
-    }
-
-    /// Whether it holds a response to a request of ours: that is never a repeat.
-    pub(super) fn is_response(&self, call: CallId, payload: &Payload, of: impl Fn(CallId) -> bool) -> bool {
-        let answers = |message: &Message| match message {
-            Message::Result { id } => self.answered_by(call, id, false).is_some_and(&of),
-            Message::Error { id, .. } => self.answered_by(call, id, true).is_some_and(&of),
-            Message::Request { .. } | Message::Notification { .. } => false,
-        };
-        match payload {
-            Payload::One(message) => answers(message),
-            Payload::Many(messages) => {
-                messages.iter().any(|(_, message)| message.as_ref().is_some_and(answers))
-            }
-            Payload::Other => false,
-        }
-    }
-
-    /// JSON that is no message. With the id of our request it is a broken answer; else it may be a heartbeat.
-    fn is_no_message(&mut self, call: CallId, data: &str) -> bool {
-        let Some(entry) = self.ledger.get(call) else { return false };
-        let id = field(data, &["id"]).and_then(Id::read);
-        let is_answer = id.is_some_and(|id| id == *entry.wire_id());
-        if is_answer {
-            return true;
-        }
-        let said = self.said(data, 0);
-        if let Some(stream) = self.stream(call) {
-            stream.said = Some(said);
-        }
-        false
-    }
-
-    fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
-        if let Some((prefix, _)) = id.and_then(split) {
-            self.session.shares(prefix, call);
-        }
-        let Some(stream) = self.stream(call) else { return };
-        id.inspect(|id| stream.gaps.passed(id)); // It is told by a warning.
-        let again = stream.cursor.broken(id);
-        stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
-        let message = "an event whose data is no JSON".to_string();
-        self.warn(now, call, "malformed_event", message);
-    }
-
-    fn note_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
-        let Some(entry) = self.ledger.get(call) else { return };
-        self.stats.events += 1;
-        let diagnostics = &mut entry.diagnostics;
-        diagnostics.events += 1;
-        if diagnostics.recent.len() == MOST_RECENT {
-            diagnostics.recent.pop_front();
-        }
-        diagnostics.recent.push_back(Recent {
-            id: id.map(String::from),
-            at: now.as_millis(),
-            bytes: data.len(),
-        });
-    }
-
-    /// A message came on the call's own stream: its clocks are full again, and whatever failed before is over.
-    /// (On a resumed stream only what bears an id is known to be new.)
-    fn note_fresh(&mut self, now: Instant, call: CallId, has_id: bool) {
-        let Some(entry) = self.ledger.get(call) else { return };
-        let resumed =
-            entry.lineage.stream.as_mut().and_then(|s| s.events()).is_some_and(|events| events.resumed);
-        if resumed && !has_id {
-            return;
-        }
-        entry.clocks.recovery.rearm(now);
-        if let Some(stream) = entry.lineage.stream.as_mut() {
-            stream.progressed();
-            if let Some(lost_at) = stream.lost_at.take() {
-                self.stats.histograms.recover_ms.record(millis(now.since(lost_at)));
-                self.stats.levels.l1.won += 1;
-            }
-            if let Some(events) = stream.events() {
-                events.fresh += 1;
-            }
-            if stream.race.exchange().is_some() {
-                self.stop_race(call);
+            // Too long to keep: as if it were cleared.
+            Item::LongId => self.arrive(now, call, Some(""), Handed::Nothing, 0),
+            Item::Event { kind, data, id, own_id } => {
+                self.on_event(now, call, kind, data, (own_id && has_cursor).then_some(id));
             }
         }
-        self.rearm_call(now, call);
     }
 
     pub(super) fn rearm_call(&mut self, now: Instant, call: CallId) {
@@ -472,7 +349,8 @@ impl Client {
                 self.fail_request(now, call, Reason::UnexpectedContent, "the answer is an empty array");
             }
             Ok(payload) => {
-                self.deliver(now, call, payload, text, Handing::default());
+                let handed = self.hand_out_once(call, &payload);
+                self.deliver(now, call, payload, text, Handing::under(&handed));
                 let text = "the body holds no response to this request";
                 self.fail_request(now, call, Reason::MalformedResponse, text);
             }

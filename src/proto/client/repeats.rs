@@ -33,8 +33,7 @@ impl Client {
         let resumed = matches!(&earlier.body, Body::Events(events) if events.resumed);
         let came = earlier.near.knows(print) || (resumed && self.session.repeats.knows(print));
         if came {
-            entry.diagnostics.duplicates += 1;
-            self.stats.duplicates += 1;
+            self.note_duplicate(call);
         } else {
             earlier.near.note(print);
         }
@@ -54,11 +53,16 @@ impl Client {
         if let Some(events) = self.stream(call).and_then(|stream| stream.events()) {
             events.repeats += 1;
         }
-        let Some(entry) = self.ledger.get(call) else { return };
-        entry.diagnostics.duplicates += 1;
-        self.stats.duplicates += 1;
-        if entry.lineage.stream.as_mut().is_some_and(|stream| stream.gaps.is_disordered(place)) {
+        self.note_duplicate(call);
+        if self.stream(call).is_some_and(|stream| stream.gaps.is_disordered(place)) {
             self.on_gap(now, call, GapKind::Order, false, None, None);
+        }
+    }
+
+    pub(super) fn note_duplicate(&mut self, call: CallId) {
+        if let Some(entry) = self.ledger.get(call) {
+            entry.diagnostics.duplicates += 1;
+            self.stats.duplicates += 1;
         }
     }
 }

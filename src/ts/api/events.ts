@@ -34,6 +34,8 @@ export type WarningCode =
   | "listen_given_up"
   /** An event whose data is no JSON. */
   | "malformed_event"
+  /** A response came in an event that has another name than `message`, and counts. */
+  | "odd_event_name"
   /** A response whose id is not quite the request's was taken as its answer. */
   | "odd_response_id"
   /** The server asked for what the host has no `onRequest` for: it was refused. */

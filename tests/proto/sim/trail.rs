@@ -26,14 +26,16 @@ enum State {
     Done,
 }
 
-/// An event that came.
+/// An event that came; of one that holds several messages, one of these.
 #[derive(Clone, Debug)]
 struct Arrived {
     /// Its work and its place there; none for an event without an id.
     place: Option<(usize, usize)>,
     /// The name it came under, where that is another than in the store.
     alias: Option<String>,
-    texts: Vec<String>,
+    text: Option<String>,
+    /// It is the last of its event: when it is done, and all before it, the event's id is passed.
+    bears_id: bool,
     state: State,
     /// It came again, after its handler failed: it won't come once more.
     second: bool,
@@ -63,42 +65,66 @@ impl Trail {
         // Under another name it is another event.
         let is_it =
             |event: &&mut Arrived| event.place == Some((work, place)) && event.alias.as_deref() == alias;
-        let Some(known) = self.events.iter_mut().find(is_it) else {
+        let known: Vec<&mut Arrived> = self.events.iter_mut().filter(is_it).collect();
+        if known.is_empty() {
             let state = if broken { State::Broken } else { State::Done };
-            let (texts, alias) = (texts.to_vec(), alias.map(String::from));
-            let place = Some((work, place));
-            self.events.push(Arrived { place, alias, texts, state, second: false, link });
+            self.push((work, place), alias, state, link, texts);
             return false;
+        }
+        // While handlers have some of it, it is dropped.
+        let is_in_hand = known.iter().any(|event| matches!(event.state, State::InHand(_)));
+        let mut whole = false;
+        for known in known {
+            let before = std::mem::replace(&mut known.link, link);
+            match known.state {
+                State::Broken | State::Failed if broken => {}
+                State::Broken => known.state = State::Done,
+                State::Failed if is_in_hand => {}
+                State::Failed => (known.state, known.second) = (State::Done, true),
+                State::InHand(..) | State::Done => whole |= before == link,
+            }
+        }
+        whole
+    }
+
+    fn push(
+        &mut self,
+        place: (usize, usize),
+        alias: Option<&str>,
+        state: State,
+        link: LinkId,
+        texts: &[String],
+    ) {
+        let one = |text: Option<&String>, bears_id| Arrived {
+            place: Some(place),
+            alias: alias.map(String::from),
+            text: text.cloned(),
+            bears_id,
+            state,
+            second: false,
+            link,
         };
-        let before = std::mem::replace(&mut known.link, link);
-        match known.state {
-            State::Broken | State::Failed if broken => false,
-            State::Broken => {
-                known.state = State::Done;
-                false
+        match texts {
+            [] => self.events.push(one(None, true)),
+            [first @ .., last] => {
+                self.events.extend(first.iter().map(|text| one(Some(text), false)));
+                self.events.push(one(Some(last), true));
             }
-            State::Failed => {
-                (known.state, known.second) = (State::Done, true);
-                false
-            }
-            State::InHand(..) | State::Done => before == link,
         }
     }
 
     /// An event came whose id is too long to keep: the place is cleared, and the event has no name.
     pub(crate) fn brought_too_long(&mut self, work: usize, place: usize, texts: &[String], link: LinkId) {
-        let (texts, state) = (texts.to_vec(), State::Done);
-        let place = Some((work, place));
-        self.events.push(Arrived { place, alias: None, texts, state, second: false, link });
+        self.push((work, place), None, State::Done, link, texts);
     }
 
     /// An event without an id came.
     pub(crate) fn brought_loose(&mut self, text: &str, link: LinkId) {
-        let texts = vec![text.to_string()];
         self.events.push(Arrived {
             place: None,
             alias: None,
-            texts,
+            text: Some(text.to_string()),
+            bears_id: true,
             state: State::Done,
             second: false,
             link,
@@ -107,7 +133,7 @@ impl Trail {
 
     /// An event was handed to the user. Whether that was the second time, after its handler failed.
     pub(crate) fn handed(&mut self, text: &str, key: Option<u32>) -> bool {
-        let has_text = |event: &Arrived| event.texts.iter().any(|known| known == text);
+        let has_text = |event: &Arrived| event.text.as_deref() == Some(text);
         let open = self.events.iter().rposition(|event| has_text(event) && event.state == State::Done);
         let Some(place) = open.or_else(|| self.events.iter().rposition(has_text)) else { return false };
         let event = &mut self.events[place];
@@ -192,7 +218,7 @@ impl Trail {
     }
 
     fn id(&self, event: &Arrived, server: &Server<'_>) -> Option<Place> {
-        let (work, place) = event.place?;
+        let (work, place) = event.place.filter(|_| event.bears_id)?;
         let stored = &server.works[work].events[place];
         let id = event.alias.as_ref().or(stored.id.as_ref())?;
         Some(match stored.id_use {

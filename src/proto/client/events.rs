@@ -1,0 +1,186 @@
+//! Events of a stream: which count, which come again, and what is kept of them.
+
+use super::messages::Handing;
+use super::Client;
+use crate::proto::cursor::Handed;
+use crate::proto::event::Recent;
+use crate::proto::gap::split;
+use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
+use crate::proto::time::{millis, Instant};
+use crate::proto::CallId;
+
+/// What an event is called that has no name, or that of a message.
+pub(super) const MESSAGE: &str = "message";
+/// So many events are kept in the diagnostics.
+const MOST_RECENT: usize = 64;
+
+impl Client {
+    /// One block with data. Its id is committed when it was handled, and all before it.
+    pub(super) fn on_event(&mut self, now: Instant, call: CallId, kind: &str, data: &str, id: Option<&str>) {
+        if data.is_empty() {
+            return self.pass_over(now, call, id);
+        }
+        let mut scanned = scan(data);
+        if kind != MESSAGE {
+            let answers = scanned.ok().and_then(|payload| self.answers_in(now, call, kind, payload));
+            let Some(answers) = answers else { return self.pass_over(now, call, id) };
+            scanned = Ok(answers);
+        }
+        self.note_event(now, call, data, id);
+        let Ok(payload) = scanned else { return self.on_broken(now, call, id) };
+        if matches!(payload, Payload::Other) && self.is_no_message(call, data) {
+            return self.on_broken(now, call, id);
+        }
+        let is_response = self.is_response(call, &payload, |_| true);
+        let named = id.filter(|id| !is_response && !id.is_empty());
+        let print = named.map(|id| self.session.repeats.print(id, data));
+        if let Some(place) = named.zip(print).and_then(|(id, print)| self.repeats(call, id, print)) {
+            return self.drop_repeat(now, call, place);
+        }
+        if !self.check_gap(now, call, id, is_response) {
+            return;
+        }
+        if let Some(id) = named {
+            self.note_came(call, id, print);
+        }
+        if !matches!(payload, Payload::Other) {
+            self.note_fresh(now, call, id.is_some());
+        }
+        let due = id.and_then(|id| self.stream(call)?.cursor.due(id).map(<[u32]>::to_vec));
+        // A broken one was not handed out at all.
+        let due = due.filter(|due| !due.is_empty());
+        let handed = self.hand_out(call, &payload, due.as_deref());
+        let seam = self.events_of(call).is_some_and(|events| std::mem::take(&mut events.seam));
+        if is_response && self.is_response(call, &payload, |owner| owner == call) {
+            self.tell_last_token(call, id);
+        }
+        let handing = Handing { due: due.as_deref(), seam, ..Handing::under(&handed) };
+        if let Handed::Several(_) = handed {
+            // The answer may be among them: what is in hand is to be known before the call ends.
+            self.arrive(now, call, id, handed.clone(), data.len());
+            return self.deliver(now, call, payload, data, handing);
+        }
+        self.deliver(now, call, payload, data, handing);
+        self.arrive(now, call, id, handed, data.len());
+    }
+
+    /// A block that nobody is to handle: its id moves the cursor.
+    fn pass_over(&mut self, now: Instant, call: CallId, id: Option<&str>) {
+        id.inspect(|id| self.note_came(call, id, None));
+        self.arrive(now, call, id, Handed::Nothing, 0);
+    }
+
+    /// An event under another name than `message`: a response to a request of ours counts, and is warned of. What else it
+    /// holds is ignored.
+    pub(super) fn answers_in(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        kind: &str,
+        payload: Payload,
+    ) -> Option<Payload> {
+        let answers = match payload {
+            Payload::One(_) if self.is_response(call, &payload, |_| true) => payload,
+            Payload::Many(mut all) => {
+                all.retain(|(_, message)| {
+                    message.as_ref().is_some_and(|message| self.answers(call, message).is_some())
+                });
+                (!all.is_empty()).then_some(Payload::Many(all))?
+            }
+            Payload::One(_) | Payload::Other => return None,
+        };
+        let message = format!("a response came in an event named {}, not {MESSAGE}", self.fit(kind));
+        self.warn(now, call, "odd_event_name", message);
+        Some(answers)
+    }
+
+    /// The request of ours that it answers.
+    fn answers(&self, call: CallId, message: &Message) -> Option<CallId> {
+        match message {
+            Message::Result { id } => self.answered_by(call, id, false),
+            Message::Error { id, .. } => self.answered_by(call, id, true),
+            Message::Request { .. } | Message::Notification { .. } => None,
+        }
+    }
+
+    /// Whether it holds a response to a request of ours: that is never a repeat.
+    pub(super) fn is_response(&self, call: CallId, payload: &Payload, of: impl Fn(CallId) -> bool) -> bool {
+        let answers = |message: &Message| self.answers(call, message).is_some_and(&of);
+        match payload {
+            Payload::One(message) => answers(message),
+            Payload::Many(messages) => {
+                messages.iter().any(|(_, message)| message.as_ref().is_some_and(answers))
+            }
+            Payload::Other => false,
+        }
+    }
+
+    /// JSON that is no message. With the id of our request it is a broken answer; else it may be a heartbeat.
+    fn is_no_message(&mut self, call: CallId, data: &str) -> bool {
+        let Some(entry) = self.ledger.get(call) else { return false };
+        let id = field(data, &["id"]).and_then(Id::read);
+        let is_answer = id.is_some_and(|id| id == *entry.wire_id());
+        if is_answer {
+            return true;
+        }
+        let said = self.said(data, 0);
+        if let Some(stream) = self.stream(call) {
+            stream.said = Some(said);
+        }
+        false
+    }
+
+    fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
+        if let Some((prefix, _)) = id.and_then(split) {
+            self.session.shares(prefix, call);
+        }
+        let Some(stream) = self.stream(call) else { return };
+        id.inspect(|id| stream.gaps.passed(id)); // It is told by a warning.
+        let (again, report) = stream.cursor.broken(id);
+        stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
+        self.heed_report(now, call, report);
+        let message = "an event whose data is no JSON".to_string();
+        self.warn(now, call, "malformed_event", message);
+    }
+
+    fn note_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        self.stats.events += 1;
+        let diagnostics = &mut entry.diagnostics;
+        diagnostics.events += 1;
+        if diagnostics.recent.len() == MOST_RECENT {
+            diagnostics.recent.pop_front();
+        }
+        diagnostics.recent.push_back(Recent {
+            id: id.map(String::from),
+            at: now.as_millis(),
+            bytes: data.len(),
+        });
+    }
+
+    /// A message came on the call's own stream: its clocks are full again, and whatever failed before is over.
+    /// (On a resumed stream only what bears an id is known to be new.)
+    fn note_fresh(&mut self, now: Instant, call: CallId, has_id: bool) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        let resumed =
+            entry.lineage.stream.as_mut().and_then(|s| s.events()).is_some_and(|events| events.resumed);
+        if resumed && !has_id {
+            return;
+        }
+        entry.clocks.recovery.rearm(now);
+        if let Some(stream) = entry.lineage.stream.as_mut() {
+            stream.progressed();
+            if let Some(lost_at) = stream.lost_at.take() {
+                self.stats.histograms.recover_ms.record(millis(now.since(lost_at)));
+                self.stats.levels.l1.won += 1;
+            }
+            if let Some(events) = stream.events() {
+                events.fresh += 1;
+            }
+            if stream.race.exchange().is_some() {
+                self.stop_race(call);
+            }
+        }
+        self.rearm_call(now, call);
+    }
+}
