@@ -1,6 +1,7 @@
 //! The client: composes the parts, takes inputs, gives outputs.
 
 mod authorize;
+mod buffers;
 mod carry;
 mod clocks;
 mod cors;
@@ -330,7 +331,7 @@ impl Client {
             Input::Timeout => {}
             Input::Sent(exchange) => self.on_sent(now, exchange),
             Input::Head(exchange, head) => self.on_head(now, exchange, head),
-            Input::Body(exchange, bytes) => self.on_body(now, exchange, bytes),
+            Input::Body(exchange, bytes) => self.take_body(now, exchange, bytes),
             Input::End(exchange) => self.on_end(now, exchange),
             Input::Failed(exchange, failure) => self.on_failed(now, exchange, failure),
         }

@@ -99,6 +99,8 @@ pub struct Options {
     pub max_id_bytes: Option<f64>,
     /// `limits.maxQuestions`.
     pub max_questions: Option<f64>,
+    /// `limits.maxBufferedBytes`.
+    pub max_buffered_bytes: Option<f64>,
     /// `redirectPolicy`.
     pub redirects: RedirectPolicy,
     /// `terminateSessionOnClose: false`.
@@ -137,6 +139,7 @@ pub struct Config {
     pub(crate) max_body_bytes: usize,
     pub(crate) max_id_bytes: usize,
     pub(crate) max_questions: usize,
+    pub(crate) max_buffered_bytes: usize,
     pub(crate) redirects: RedirectPolicy,
     pub(crate) terminate: bool,
     pub(crate) full_diagnostics: bool,
@@ -158,6 +161,8 @@ impl Config {
         let base = options.base_ms.unwrap_or_else(|| BASE_MS.min(options.max_ms.unwrap_or(f64::INFINITY)));
         let max = options.max_ms.unwrap_or_else(|| MOST_MS.max(base));
         at_most(("retry.baseMs", Some(base)), ("retry.maxMs", Some(max)))?;
+        let max_event_bytes = count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?;
+        let max_body_bytes = count("limits.maxBodyBytes", options.max_body_bytes, 1.0, 16 << 20)?;
         Ok(Self {
             versions: versions(options.protocol_versions)?,
             client_info: options.client_info,
@@ -185,8 +190,14 @@ impl Config {
             max_concurrent: count("limits.maxConcurrent", options.max_concurrent, LEAST_CONCURRENT, 32)?,
             until_headers: options.until_headers,
             max_queued: count("limits.maxQueued", options.max_queued, 0.0, 1_000)?,
-            max_event_bytes: count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?,
-            max_body_bytes: count("limits.maxBodyBytes", options.max_body_bytes, 1.0, 16 << 20)?,
+            max_event_bytes,
+            max_body_bytes,
+            max_buffered_bytes: count(
+                "limits.maxBufferedBytes",
+                options.max_buffered_bytes,
+                1.0,
+                max_body_bytes.max(max_event_bytes).max(64 << 20),
+            )?,
             max_id_bytes: count("limits.maxIdBytes", options.max_id_bytes, 1.0, 1_024)?,
             max_questions: count("limits.maxQuestions", options.max_questions, 1.0, 16)?,
             redirects: options.redirects,
@@ -280,6 +291,7 @@ mod tests {
                 "maxBodyBytes" => given.max_body_bytes = value,
                 "maxIdBytes" => given.max_id_bytes = value,
                 "maxQuestions" => given.max_questions = value,
+                "maxBufferedBytes" => given.max_buffered_bytes = value,
                 "maxStepUps" => given.max_step_ups = value,
                 "maxRetries" => given.max_retries = value,
                 "growFactor" => given.grow_factor = value,
@@ -313,6 +325,7 @@ mod tests {
             ("maxBodyBytes", count(config.max_body_bytes)),
             ("maxIdBytes", count(config.max_id_bytes)),
             ("maxQuestions", count(config.max_questions)),
+            ("maxBufferedBytes", count(config.max_buffered_bytes)),
             ("maxStepUps", count(config.max_step_ups)),
             ("maxRetries", config.max_retries.and_then(count)),
             ("growFactor", Some(config.backoff.growth)),

@@ -133,6 +133,11 @@ impl Decoder {
         }
     }
 
+    /// Bytes of what is not whole yet.
+    pub fn held(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
     /// Reads the next bytes of the body and gives `sink` everything they complete, in order. The sequence of items
     /// does not depend on how the body is cut. There is no call for the body's end: what no blank line ended is
     /// discarded with the decoder.

@@ -50,6 +50,16 @@ pub(crate) enum Body {
     Refusal(ResponseHead, Vec<u8>),
 }
 
+impl Body {
+    /// Bytes that are kept of it until they are a whole message.
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            Self::Events(events) => events.decoder.as_ref().map_or(0, Decoder::held),
+            Self::Json(text) | Self::Refusal(_, text) => text.len(),
+        }
+    }
+}
+
 /// An event stream while it is open.
 pub(crate) struct Events {
     /// Away while it is fed.

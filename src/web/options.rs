@@ -77,6 +77,7 @@ impl Object<'_> {
             max_body_bytes: self.number("maxBodyBytes"),
             max_id_bytes: self.number("maxIdBytes"),
             max_questions: self.number("maxQuestions"),
+            max_buffered_bytes: self.number("maxBufferedBytes"),
             redirects: RedirectPolicy::parse(self.text("redirects").as_deref().unwrap_or("same-origin"))?,
             keep_session: !self.flag("terminate"),
             full_diagnostics: self.flag("full"),

@@ -79,6 +79,23 @@ test("after the end nothing is told, though the core had more to say", async () 
   assert.deepEqual(events, []);
 });
 
+test("an instance goes with its last handle, whoever still holds it", () => {
+  const instance = new Instance(new FakeCore().exports);
+  const seats = [{ lost() {} }, { lost() {} }];
+  for (const seat of seats) instance.join(seat);
+  instance.leave(seats[0]);
+  assert.equal(
+    instance.enter(() => "entered"),
+    "entered",
+  );
+  instance.leave(seats[1]);
+  assert.ok(instance.isLost, "its memory would only have grown");
+  assert.equal(
+    instance.enter(() => "entered"),
+    undefined,
+  );
+});
+
 test("an instance that trapped is not entered again", () => {
   const instance = new Instance(new FakeCore().exports);
   assert.equal(

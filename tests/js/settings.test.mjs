@@ -22,7 +22,7 @@ test("options reach the core under the names it knows", () => {
     retry: { baseMs: 9, maxMs: 10, maxReissues: 16 },
     limits: {
       ...{ maxConcurrent: 11, maxQueued: 12, maxEventBytes: 13, maxBodyBytes: 14, maxIdBytes: 15 },
-      maxQuestions: 19,
+      ...{ maxQuestions: 19, maxBufferedBytes: 20 },
       maxPending: { events: 17, bytes: 18 },
     },
     replay: "caller",
@@ -60,6 +60,7 @@ test("options reach the core under the names it knows", () => {
     maxBodyBytes: 14,
     maxIdBytes: 15,
     maxQuestions: 19,
+    maxBufferedBytes: 20,
     maxReissues: 16,
     maxPendingEvents: 17,
     maxPendingBytes: 18,

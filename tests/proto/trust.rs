@@ -1,7 +1,7 @@
 //! Text of the server's in messages and events, and what a server may ask of us (ARCHITECTURE.md, "Trust").
 
-use crate::world::{id_of, options, result, World, JSON, SSE};
-use landfall::proto::{Event, Input, IoFailure, Options, Redirect, ResponseHead, Target};
+use crate::world::{id_of, note, options, result, World, JSON, SSE};
+use landfall::proto::{Event, Input, IoFailure, Options, Outcome, Reason, Redirect, ResponseHead, Target};
 
 const TOKEN: &str = "Bearer tok-0123456789";
 const SESSION: &str = "s1";
@@ -155,6 +155,36 @@ fn what_a_server_does_without_end_is_told_once_and_counted() {
 
 fn questions(ids: std::ops::Range<u32>) -> String {
     ids.map(|id| format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"roots/list\"}}\n\n")).collect()
+}
+
+#[test]
+fn what_is_held_for_all_calls_together_is_bounded_and_the_call_that_holds_the_most_fails() {
+    let mut world = World::connected(Options { max_buffered_bytes: Some(1_000_000.0), ..options() });
+    let (one, one_id, one_post) = world.streaming();
+    let (two, _, two_post) = world.streaming();
+    let three = world.call();
+    let (three_post, request) = world.request();
+    world.head(three_post, 200, JSON, None);
+    let part = "x".repeat(100_000);
+    world.body(one_post, &format!("data: \"{part}"));
+    world.body(three_post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":"{part}"#, id_of(&request)));
+    for n in 0..8 {
+        assert!(world.is_pending(two), "{n}");
+        world.body(two_post, &if n == 0 { format!("data: \"{part}") } else { part.clone() });
+    }
+    let failure = world.failure(two);
+    assert_eq!((failure.reason, failure.outcome), (Reason::MessageTooLarge, Outcome::Unknown));
+    for said in ["limits.maxBufferedBytes", "1000000", "800007"] {
+        assert!(failure.text.contains(said), "{said}: {}", failure.text);
+    }
+    assert!(world.aborted.contains(&two_post) && world.is_pending(one) && world.is_pending(three));
+    world.body(three_post, "\"}");
+    world.end(three_post);
+    assert!(world.answer(three).contains("xxx"));
+    // A row of whole events holds nothing.
+    world.body(one_post, &format!("\"\n\n{}", note("1", &part).repeat(30)));
+    world.body(one_post, &result(&one_id));
+    assert!(world.answer(one).contains("ok"));
 }
 
 #[test]

@@ -160,6 +160,12 @@ impl Race {
         }
     }
 
+    /// Bytes that are held of the resume.
+    pub(crate) fn held(&self) -> usize {
+        let Some(hedge) = &self.hedge else { return 0 };
+        hedge.bytes.len() + hedge.decoder.as_ref().map_or(0, Decoder::held)
+    }
+
     /// The body of the resume ended without data.
     pub(crate) fn end(&self) -> Standing {
         match &self.hedge {

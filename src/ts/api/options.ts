@@ -217,6 +217,12 @@ export interface TransportOptions {
      * @defaultValue 16
      */
     maxQuestions?: number;
+    /**
+     * Bytes of events and bodies that are not whole yet, of all calls together: beyond it the call that holds the most
+     * fails as `message_too_large`.
+     * @defaultValue 64 MiB, or `maxEventBytes` or `maxBodyBytes` if larger
+     */
+    maxBufferedBytes?: number;
   };
   /** Used instead of `globalThis.fetch`, and like it called without a receiver. */
   fetch?: FetchLike;

@@ -157,8 +157,8 @@ export class CoreHandle {
     this.#next = 0;
     this.#reports = [];
     this.#exchanges.abortAll();
-    this.#instance.leave(this.#seat);
     this.#instance.enter((core) => core.destroy(this.#handle));
+    this.#instance.leave(this.#seat);
   }
 
   /** Runs an export on behalf of the network or a timer: what it tells is told in this turn. */

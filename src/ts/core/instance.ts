@@ -31,7 +31,7 @@ export class Instance {
     return this.#seats.size;
   }
 
-  /** Whether a trap ended it. */
+  /** Whether a trap ended it, or its last handle has left. */
   get isLost(): boolean {
     return this.#core === undefined;
   }
@@ -41,9 +41,10 @@ export class Instance {
     this.#seats.add(seat);
   }
 
-  /** Gives it back. */
+  /** Gives it back. A memory only grows: with the last seat the instance goes, whoever still holds a closed session. */
   leave(seat: Seat): void {
     this.#seats.delete(seat);
+    if (this.#seats.size === 0) this.#core = undefined;
   }
 
   /** Keeps the text of a panic for the trap that follows. */

@@ -57,6 +57,7 @@ export interface CoreConfig {
   maxBodyBytes?: number;
   maxIdBytes?: number;
   maxQuestions?: number;
+  maxBufferedBytes?: number;
   /** The session is an SDK Client's, which does its own handshake: `connect` makes the core ready at once. */
   carry?: boolean;
   /** Open the GET stream once the server took `notifications/initialized`, and keep it open. */

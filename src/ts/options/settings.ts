@@ -73,6 +73,7 @@ const bounds = [
   "maxBodyBytes",
   "maxIdBytes",
   "maxQuestions",
+  "maxBufferedBytes",
 ] as const;
 const pending = ["events", "bytes"] as const;
 const defaultHandshakeMs = 30_000;

@@ -220,6 +220,7 @@ impl Setup {
             max_body_bytes: small(300.0),
             max_id_bytes: small(12.0),
             max_questions: small(2.0),
+            max_buffered_bytes: small(500.0),
             cross_origin: self.cross_origin,
             on_gap: pick(&[OnGap::Continue, OnGap::Reissue, OnGap::Fail], self.on_gap),
             max_pending_events: self.small_pending.then_some(2.0),
