@@ -151,13 +151,13 @@ export default [
     test: "--test proto calls",
   },
   {
-    file: "src/proto/client/receive.rs",
+    file: "src/proto/client/events.rs",
     from: "if resumed && !has_id {",
     to: "if false {",
     test: "--test proto silence",
   },
   {
-    file: "src/proto/client/receive.rs",
+    file: "src/proto/client/events.rs",
     from: "entry.clocks.recovery.rearm(now);",
     to: "",
     test: "--test proto guards::recovery",

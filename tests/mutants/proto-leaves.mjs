@@ -50,9 +50,9 @@ export default [
   },
   {
     file: "src/proto/cursor.rs",
-    from: "block.state = if ok || block.second { State::Done } else { State::Failed };",
-    to: "block.state = if ok { State::Done } else { State::Failed };",
-    test: "--test proto handled",
+    from: "if block.failed.is_empty() || block.second { State::Done } else { State::Failed };",
+    to: "if block.failed.is_empty() { State::Done } else { State::Failed };",
+    test: "--test proto",
   },
   {
     file: "src/proto/cursor.rs",
@@ -68,9 +68,9 @@ export default [
   },
   {
     file: "src/proto/cursor.rs",
-    from: "0 => self.seen.insert(Seen::hash(&Seen::mark(&id))),",
-    to: "0 => self.seen.insert(hash),",
-    test: "--test proto repeats",
+    from: "Some(id) if block.bytes == 0 => self.seen.insert(Seen::hash(&Seen::mark(id))),",
+    to: "",
+    test: "--test proto",
   },
   {
     file: "src/proto/cursor.rs",

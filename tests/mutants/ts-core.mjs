@@ -38,8 +38,8 @@ export default [
   },
   {
     file: "src/ts/core/handle.ts",
-    from: "    this.#instance.leave(this.#seat);\n    this.#instance.enter",
-    to: "    this.#instance.enter",
+    from: "core.destroy(this.#handle));\n    this.#instance.leave(this.#seat);",
+    to: "core.destroy(this.#handle));",
     test: "tests/js/runtime.test.mjs",
   },
   {
