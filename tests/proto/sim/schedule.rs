@@ -185,6 +185,8 @@ pub(crate) struct ClientPlan {
     /// `reconnectionOptions.maxRetries`.
     pub(crate) max_retries: Option<u8>,
     pub(crate) scheduler: Option<Scheduler>,
+    /// After a trap it goes on with the session, and with calls whose place in their stream was told.
+    pub(crate) goes_on: bool,
     /// It keeps a GET stream open for what belongs to no call.
     pub(crate) listens: bool,
     /// What the provider does when it is asked, in order, and then again from the first; `None` without one.
@@ -444,6 +446,13 @@ pub(crate) enum Bodies {
 pub(crate) enum Broken {
     Cut,
     Silent,
+}
+
+impl CallPlan {
+    /// Whether the response to another call may come on its stream.
+    pub(crate) fn mixes_streams(&self) -> bool {
+        self.last == Last::Pair || self.steps.iter().any(|step| matches!(step, Step::Cross | Step::Stray))
+    }
 }
 
 impl Step {

@@ -1,7 +1,7 @@
 //! Resumes: what the server finds under a cursor, and what it replays from there.
 
 use super::network::{Fate, Fault, LinkId, Mark, Stretch};
-use super::schedule::{Held, Replays, Resume, Unknown};
+use super::schedule::{CallPlan, Held, Incident, Replays, Resume, Unknown};
 use super::server::{head, Effect, Server, SSE};
 use super::shares::Happened;
 use super::work::{IdUse, Stored};
@@ -26,6 +26,13 @@ impl Server<'_> {
     /// The event a cursor names: its work and its place there. After a restart the same name may be another's.
     pub(crate) fn find(&self, session: usize, cursor: &str) -> Option<(usize, usize)> {
         self.find_among(session, cursor, false)
+    }
+
+    /// Whether a resume may bring what is another stream's.
+    pub(crate) fn mixes_streams(&self) -> bool {
+        self.schedule.server.replays == Replays::All
+            || self.schedule.incidents.iter().any(|(_, what)| *what == Incident::Restart)
+            || self.schedule.calls.iter().any(CallPlan::mixes_streams)
     }
 
     /// Whether the session ever had an event of this name.

@@ -139,7 +139,7 @@ fn client() -> impl Strategy<Value = ClientPlan> {
     (limits, clocks(), flags, handshake, host()).prop_map(|(limits, clocks, flags, handshake, host)| {
         let (max_concurrent, max_pending, replay) = limits;
         let (lists, fail_lost, late_inputs, network_first) = flags;
-        let (until_headers, page, max_retries, scheduler, provider, listens) = host;
+        let (until_headers, page, max_retries, scheduler, provider, (listens, goes_on)) = host;
         ClientPlan {
             max_concurrent,
             until_headers,
@@ -148,6 +148,7 @@ fn client() -> impl Strategy<Value = ClientPlan> {
             scheduler,
             provider,
             listens,
+            goes_on,
             clocks,
             lists,
             fail_lost,
@@ -171,7 +172,7 @@ fn listened() -> impl Strategy<Value = Listened> {
     ]
 }
 
-type Host = (bool, bool, Option<u8>, Option<Scheduler>, Option<Vec<Given>>, bool);
+type Host = (bool, bool, Option<u8>, Option<Scheduler>, Option<Vec<Given>>, (bool, bool));
 
 /// What a client's host brings along, each rarely.
 fn host() -> impl Strategy<Value = Host> {
@@ -189,7 +190,7 @@ fn host() -> impl Strategy<Value = Host> {
         prop::option::weighted(0.1, 0..5u8),
         prop::option::weighted(0.1, scheduler),
         prop::option::weighted(0.2, prop::collection::vec(given, 1..4)),
-        prop::bool::weighted(0.1),
+        (prop::bool::weighted(0.1), prop::bool::weighted(0.3)),
     )
 }
 

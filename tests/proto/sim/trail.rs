@@ -113,6 +113,19 @@ impl Trail {
         }
     }
 
+    /// It begins behind this event, that another client had.
+    pub(crate) fn begin_at(&mut self, work: usize, place: usize, alias: Option<String>) {
+        let (place, texts) = (Some((work, place)), Vec::new());
+        self.events.push(Arrived {
+            place,
+            alias,
+            texts,
+            state: State::Done,
+            second: false,
+            link: LinkId::MAX,
+        });
+    }
+
     /// An event came whose id is too long to keep: the place is cleared, and the event has no name.
     pub(crate) fn brought_too_long(&mut self, work: usize, place: usize, texts: &[String], link: LinkId) {
         self.push((work, place), None, State::Done, link, texts);

@@ -7,6 +7,16 @@ use super::shares::Happened;
 use super::world::{instant, Happening, World};
 
 impl World<'_> {
+    /// A call of the client before goes on from the last place that was told.
+    pub(super) fn take_up(&mut self, number: usize, token: String) {
+        self.shares.happened(Happened::TakenUp);
+        let spec = CallSpec { resumption_token: Some(token.clone()), ..self.spec(number) };
+        let call = self.client.call(instant(self.now), spec).expect("valid clocks");
+        self.judge.on_made(self.now, call, Some(number));
+        self.judge.on_taken_up(call, &token, &self.server);
+        self.drain();
+    }
+
     pub(super) fn make(&mut self, number: usize) {
         let plan = &self.schedule.calls[number];
         if plan.tool == Tool::Notify {
@@ -15,6 +25,12 @@ impl World<'_> {
             self.judge.on_made(self.now, call, Some(number));
             return self.drain();
         }
+        let spec = self.spec(number);
+        self.call(Some(number), spec);
+    }
+
+    fn spec(&self, number: usize) -> CallSpec {
+        let plan = &self.schedule.calls[number];
         let timeouts = plan.clocks.map(Clocks::options).unwrap_or_default();
         let name = plan.tool.name();
         let (method, tool, params) = match name {
@@ -25,7 +41,7 @@ impl World<'_> {
             None => ("resources/read", None, format!("{{\"uri\":\"sim:{number}\",\"k\":{number}}}")),
         };
         let idempotent = plan.tool == Tool::Vouched;
-        let spec = CallSpec {
+        CallSpec {
             method: method.to_string(),
             params,
             tool,
@@ -36,8 +52,7 @@ impl World<'_> {
             wants_tokens: plan.tokens,
             timeouts,
             ..CallSpec::default()
-        };
-        self.call(Some(number), spec);
+        }
     }
 
     pub(super) fn call(&mut self, number: Option<usize>, spec: CallSpec) {

@@ -71,6 +71,10 @@ pub(crate) struct Watch {
     pub(crate) skips: usize,
     /// The last token.
     pub(crate) token: Option<String>,
+    /// The same, as it was told.
+    pub(crate) told: Option<String>,
+    /// It goes on with a stream that another client began.
+    pub(crate) adopts: bool,
     /// Events handed to its handler.
     pub(crate) keys: u32,
     /// The application said that events are missing.
@@ -131,6 +135,8 @@ impl Watch {
             parted: false,
             skips: 0,
             token: None,
+            told: None,
+            adopts: false,
             keys: 0,
             reported: false,
             refreshes: 0,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use landfall::proto::{
-    CallId, CallSpec, Client, Config, Event, ExchangeId, Input, Instant, Load, Options, Output,
+    CallId, CallSpec, Client, Config, Event, ExchangeId, Input, Instant, Load, Options, Output, SessionFacts,
 };
 
 use super::agenda::{Agenda, Rng, Time};
@@ -79,7 +79,7 @@ pub(super) struct World<'a> {
     pub(super) agenda: Agenda<Happening>,
     pub(super) client: Client,
     /// As the client told it last.
-    session_id: Option<String>,
+    facts: Option<SessionFacts>,
     /// Counts the clients: a trap takes one away.
     pub(super) generation: u32,
     pub(super) wake: Option<Time>,
@@ -123,7 +123,7 @@ pub(crate) fn run(schedule: &Schedule, logging: bool) -> Run {
     world.finish()
 }
 
-fn client(schedule: &Schedule, generation: u32) -> Client {
+fn client(schedule: &Schedule, generation: u32, known: Option<SessionFacts>) -> Client {
     let plan = &schedule.client;
     let options = Options {
         client_info: r#"{"name":"simulation","version":"1"}"#.to_string(),
@@ -139,6 +139,7 @@ fn client(schedule: &Schedule, generation: u32) -> Client {
         scheduler: plan.scheduler.is_some(),
         listen: plan.listens,
         auth: plan.provider.is_some(),
+        resume: known,
         full_diagnostics: true,
         ..Options::default()
     };
@@ -169,7 +170,7 @@ impl<'a> World<'a> {
             schedule,
             now: START,
             agenda,
-            client: client(schedule, 0),
+            client: client(schedule, 0, None),
             generation: 0,
             wake: None,
             unsent: VecDeque::new(),
@@ -178,7 +179,7 @@ impl<'a> World<'a> {
             server: Server::new(schedule),
             judge: Judge::new(schedule),
             rng: Rng::new(schedule.seed ^ 0x0047_0041),
-            session_id: None,
+            facts: None,
             outage: None,
             handshakes: 0,
             asleep: 0,
@@ -377,15 +378,24 @@ impl<'a> World<'a> {
 
     /// The module traps: what the wrapper does then.
     fn trap(&mut self) {
-        if self.judge.on_trap(self.now) {
+        let known = self.facts.take().filter(|_| self.schedule.client.goes_on);
+        let session = known.as_ref().and_then(|known| known.session_id.clone());
+        let again = self.judge.on_trap(self.now, session);
+        if !again.is_empty() {
             self.shares.happened(Happened::Trap);
         }
         for (_, link) in std::mem::take(&mut self.exchanges) {
             self.abort(link);
         }
         self.generation += 1;
-        self.client = client(self.schedule, self.generation);
+        // Whatever response comes on the stream of a token is the call's.
+        let goes_on = known.is_some() && !self.server.mixes_streams();
+        self.facts.clone_from(&known);
+        self.client = client(self.schedule, self.generation, known);
         self.connect();
+        for (plan, token) in again.into_iter().filter(|_| goes_on).flatten() {
+            self.take_up(plan, token);
+        }
     }
 
     pub(super) fn abort(&mut self, link: LinkId) {
@@ -453,8 +463,11 @@ impl<'a> World<'a> {
                 self.judge.on_settle(self.now, at, call, &settlement, &self.client, &self.server);
             }
             Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
-            Output::Persist(facts) => self.session_id = facts.session_id,
-            Output::Ready(_) => self.judge.on_ready(self.now, self.session_id.clone()),
+            Output::Persist(facts) => self.facts = Some(*facts),
+            Output::Ready(_) => {
+                let session = self.facts.as_ref().and_then(|facts| facts.session_id.clone());
+                self.judge.on_ready(self.now, session);
+            }
             Output::Authorize(call, challenge) => self.provide(call, challenge),
             Output::Schedule(call, wait, nth) => self.schedule(call, wait, nth),
             Output::RequestCancelled(id) => {

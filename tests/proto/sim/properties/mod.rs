@@ -16,6 +16,7 @@ use super::agenda::Time;
 use super::clocks::Bounds;
 use super::network::{LinkId, Mark};
 use super::schedule::{CallPlan, Schedule, Scheduler};
+use super::server::Server;
 use super::shares::{Happened, Shares};
 use super::watch::Watch;
 use host::Host;
@@ -164,21 +165,41 @@ impl<'a> Judge<'a> {
         self.closing = true;
     }
 
-    /// The wrapper settles what is live. Whether anything was.
-    pub(crate) fn on_trap(&mut self, now: Time) -> bool {
-        let mut any = false;
+    /// The wrapper settles what is live: each, with its plan and its last token where it can go on from there.
+    pub(crate) fn on_trap(&mut self, now: Time, session: Option<String>) -> Vec<Option<(usize, String)>> {
+        let mut again = Vec::new();
         for watch in self.watches.iter_mut().filter(|watch| watch.ended.is_none()) {
             watch.ended = Some(now);
             self.endings.push("trap".to_string());
-            any = true;
+            again.push(watch.plan.zip(watch.told.take().filter(|_| watch.posts.len() == 1)));
         }
         self.known.clear();
         self.recent.clear();
-        self.sessions = Sessions::default();
+        self.sessions = Sessions::known(session);
         self.host = Host::default();
         self.listed = false;
         self.generation += 1;
-        any
+        again
+    }
+
+    /// A call goes on from this token. What came after it may come again.
+    pub(crate) fn on_taken_up(&mut self, call: CallId, token: &str, server: &Server<'_>) {
+        let Some(watch) = self.watched(call) else { return };
+        let name: String = token.bytes().map(char::from).collect();
+        let plan = self.watches[watch].plan;
+        let works = server.works.iter().enumerate().filter(|(_, work)| Some(work.call) == plan);
+        let found = works.rev().find_map(|(number, work)| {
+            let place = work.events.iter().rposition(|event| event.is_named(&name))?;
+            Some((number, place))
+        });
+        let seen = &mut self.watches[watch];
+        seen.adopts = true;
+        let Some((work, place)) = found else { return };
+        let event = &server.works[work].events[place];
+        seen.trail.begin_at(work, place, (event.id.as_ref() != Some(&name)).then_some(name));
+        for event in server.works.iter().flat_map(|work| &work.events) {
+            self.excused.extend(event.texts.iter().filter(|text| self.handed.contains_key(*text)).cloned());
+        }
     }
 
     /// Something came out of the client.
@@ -196,7 +217,13 @@ impl<'a> Judge<'a> {
         };
         let hurries = self.schedule.client.scheduler == Some(Scheduler::Hurries);
         let bounded = !self.stood_still && !hurries;
-        if let Some(request) = transmitted(output).filter(|request| !begins(request) && bounded) {
+        // That a call is made is the user's doing.
+        let is_first = |request: &HttpRequest| {
+            let watch = request.call.and_then(|call| self.watched(call));
+            watch.is_some_and(|watch| self.watches[watch].posts.is_empty())
+        };
+        let counts = |request: &&HttpRequest| bounded && !begins(request) && !is_first(request);
+        if let Some(request) = transmitted(output).filter(counts) {
             self.recent.push_back(now);
             self.recent.retain(|at| *at + MINUTE > now);
             let second = self.recent.iter().rev().take_while(|at| **at + SECOND > now).count();

@@ -79,7 +79,7 @@ impl Judge<'_> {
         let visible = self.must_see_gap(seen, work);
         self.expect(gaps > 0 || !visible, || format!("call {plan} has a certain gap, and was not told"));
         // What was taken out of its order can't be told from what is lost.
-        let odd = work.crossed || work.reset || work.accepted || self.answered_elsewhere(work);
+        let odd = work.crossed || work.reset || work.accepted || self.answered_elsewhere();
         for (place, event) in work.events.iter().enumerate().filter(|_| !odd) {
             let lost = event.texts.iter().any(|text| !self.handed.contains_key(text));
             let skipped = work.skipped.iter().any(|range| range.contains(&place));
@@ -98,9 +98,8 @@ impl Judge<'_> {
     }
 
     /// Whether the response may have come on the stream of another call, before what this one's own still brings.
-    fn answered_elsewhere(&self, work: &Work) -> bool {
-        server_is_odd(self.schedule)
-            && self.watches.iter().filter(|seen| seen.plan != Some(work.call)).any(|seen| seen.gets > 0)
+    fn answered_elsewhere(&self) -> bool {
+        server_is_odd(self.schedule) && self.watches.iter().any(|seen| seen.gets > 0)
     }
 
     /// Whether events that a resume left out are missing for certain: three ids that rose by 1 came before them, more
@@ -157,7 +156,7 @@ impl Judge<'_> {
         let (call, reason, outcome) = (seen.plan, failure.reason, failure.outcome);
         let place = seen.trail.place(server);
         let due = seen.made + seen.bounds.deadline;
-        let sent = !seen.posts.is_empty();
+        let sent = !seen.posts.is_empty() || seen.adopts;
         let truthful = match reason {
             Reason::DeadlineExceeded => now == due || (seen.woke.is_some() && now > due),
             // What came when the stream was given up, and not what its handlers did since.

@@ -107,7 +107,7 @@ impl Judge<'_> {
         // What got no HTTP answer is not counted, nor is what is made once more with other credentials.
         let posts = seen.posts.iter().map(|(post, _)| &network.links[*post]);
         let reissued = posts.filter(|post| !post.goes_again()).skip(1).filter(|post| post.headed).count();
-        let may_be_executed = seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
+        let may_be_executed = seen.adopts || seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
         let early = seen.floor.take().is_some_and(|floor| now < floor);
         seen.posts.push((id, Sent::Unknown));
         let trail = std::mem::take(&mut seen.trail);
@@ -137,7 +137,13 @@ impl Judge<'_> {
     ) {
         // Nobody keeps thousands of events that failed.
         let many = self.watches[watch].trail.len() > 2_000;
-        let odd = self.is_odd(watch, server) && (many || self.schedule.server.replays != Replays::Renamed);
+        // What comes from before its token is new to a client that begins with it.
+        let begins_late = self.watches[watch].adopts && self.schedule.server.overlap > 0;
+        let plan = self.watches[watch].plan;
+        let reset = server.works.iter().any(|work| Some(work.call) == plan && work.reset);
+        let odd =
+            self.is_odd(watch, server) && (many || reset || self.schedule.server.replays != Replays::Renamed);
+        let odd = odd || begins_late;
         let seen = &mut self.watches[watch];
         let call = seen.plan;
         seen.gets += 1;
@@ -155,6 +161,8 @@ impl Judge<'_> {
             _ => false,
         };
         let (most, vain) = (self.schedule.client.max_retries.map(usize::from), seen.vain);
+        // To begin with a token is no retry.
+        let most = most.filter(|_| !seen.adopts);
         if vain > 0 && most == Some(vain + 1) {
             self.shares.happened(Happened::Limited);
         }

@@ -46,6 +46,11 @@ struct Trial {
 }
 
 impl Sessions {
+    /// One that is known, if any is.
+    pub(super) fn known(used: Option<String>) -> Self {
+        Self { offered: used, ..Self::default() }
+    }
+
     /// The session that is only tried.
     pub(super) fn tried(&self) -> Option<&str> {
         self.trial.as_ref()?.id.as_deref()
