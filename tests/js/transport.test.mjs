@@ -118,7 +118,7 @@ test("an answer of the Client's that the server refused is told to onerror, once
   const sent = transport.send({ jsonrpc: "2.0", id: "q", result: {} });
   const message = "our answer to a question of the server's was not taken: the server answered 500";
   core.tell([{ out: "event", call: 1, at: 1, type: "warning", code: "answer_refused", message }]);
-  core.fail(2, { reason: "http_error", text: "the server answered 500" });
+  core.fail(2, { reason: "http_error", method: "response", text: "the server answered 500" });
   const thrown = await sent.catch((caught) => caught);
   assert.deepEqual([thrown.reason, thrown.method], ["http_error", "response"]);
   assert.deepEqual(errors, [thrown]);
