@@ -146,8 +146,8 @@ export default [
   },
   {
     file: "src/ts/session/connection.ts",
-    from: "const event = isWanted ? failed : explained",
-    to: "const event = explained",
+    from: "worded(isWanted ? failed : explained(failed",
+    to: "worded(explained(failed",
     test: "tests/js/guards.session.test.mjs",
   },
   {
