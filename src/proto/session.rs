@@ -180,6 +180,11 @@ impl Restorable {
         }
     }
 
+    /// Whether what an answer to this method tells would be gone with its session.
+    pub(crate) fn is_set_by(method: &str) -> bool {
+        matches!(method, "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel")
+    }
+
     /// The members of the requests that a new session needs.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.log_level.iter().chain(self.subscriptions.values()).cloned().collect()

@@ -32,6 +32,7 @@ mod sim;
 mod sse;
 mod stats;
 mod storms;
+mod stranded;
 mod trial;
 mod trust;
 mod unreached;

@@ -45,12 +45,14 @@ impl Client {
         let stream = entry.lineage.stream.as_ref();
         // A probe is not worth a resume, some pages may not resume, and some users do not want it.
         let may_resume = entry.request.kind != Kind::Probe
+            && !entry.delivery.stranded
             && !self.session.no_resume
             && self.config.max_retries != Some(0);
         let again = match entry.lineage.earlier {
             _ if entry.is_endless() && entry.diagnostics.events > 0 => Again::Subscribe,
             Some(_) => Again::Earlier,
             None if self.session.handshake.is_message(call) => Again::Handshake,
+            None if entry.delivery.stranded && !self.may_carry_over(now, call) => Again::No,
             None if self.may_reissue(now, call) => Again::Reissue,
             None => Again::No,
         };
@@ -63,6 +65,7 @@ impl Client {
         Some(Known {
             is_request: entry.request.kind == Kind::Request,
             again,
+            is_stranded: entry.delivery.stranded,
             resumable: may_resume && stream.is_some_and(|stream| stream.cursor().is_some()),
             body,
             is_silent: stream.is_some_and(|stream| stream.race.is_silent()),
@@ -104,6 +107,7 @@ impl Client {
             Step::Wait(reason) => self.wait_for_earlier(now, call, reason),
             Step::Greet(reason) => self.greet_again(now, call, reason, loss.text, loss.floor),
             Step::Subscribe(reason) => self.subscribe_again(now, call, reason, loss.why, loss.floor),
+            Step::Reissue(_) if known.is_stranded => self.leave_dead_session(now, call),
             Step::Reissue(reason) => {
                 let why = if limited(reason) { DropCause::Network.into() } else { loss.why };
                 self.reissue(now, call, reason, why, loss.floor);

@@ -158,7 +158,8 @@ impl Client {
     /// An answer may say something of the tools, or of what a new session must be told.
     fn learn(&mut self, now: Instant, call: CallId, text: &str) {
         let Some(entry) = self.ledger.peek(call) else { return };
-        if field(text, &["error"]).is_some() || entry.request.kind != Kind::Request {
+        let is_of_session = entry.request.kind == Kind::Request && !entry.delivery.stranded;
+        if field(text, &["error"]).is_some() || !is_of_session {
             return;
         }
         match entry.request.method.as_str() {
@@ -170,6 +171,10 @@ impl Client {
     /// A request of the server's. `ping` is answered here; a repeat of an open one asks nobody twice, one too many of a
     /// call is refused, and before the session stands nobody is asked.
     fn on_request(&mut self, now: Instant, call: CallId, id: &Id, method: String, text: &str) {
+        // The session that would take the answer is dead.
+        if self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded) {
+            return;
+        }
         let written = field(text, &["id"]).unwrap_or_default();
         if method == "ping" {
             let body = format!("{{\"jsonrpc\":\"2.0\",\"id\":{written},\"result\":{{}}}}");

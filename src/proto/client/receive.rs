@@ -81,7 +81,8 @@ impl Client {
         }
         entry.delivery.cause = None;
         // Not so a ping: its head may be all that comes.
-        if entry.delivery.identity.is_none() && entry.request.kind != Kind::Probe {
+        let is_of_session = entry.delivery.identity.is_none() && !entry.delivery.stranded;
+        if is_of_session && entry.request.kind != Kind::Probe {
             self.session.liveness.accepted();
         }
         if !entry.request.kind.wants_response() {

@@ -365,7 +365,7 @@ impl Client {
             return self.on_hedge_unanswered(now, call, AttemptResult::Timeout);
         }
         if self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded) {
-            return self.fail(now, call, Reason::SessionLost, LOST);
+            return self.fail_request(now, call, Reason::SessionLost, LOST);
         }
         let Some(&Phase::Resuming(exchange)) = self.stream(call).map(|stream| &stream.phase) else { return };
         self.abort(exchange);
@@ -427,6 +427,7 @@ impl Client {
         let by_notice = entry.request.dialect.cancel_by() == CancelBy::Notice;
         entry.request.kind == Kind::Request
             && is_known
+            && !entry.delivery.stranded
             && by_notice
             && entry.outcome() == Outcome::Unknown
             && reason.gave_up()

@@ -141,6 +141,7 @@ impl Client {
         let entry = self.ledger.get(call)?;
         entry.lineage.adopts = false;
         entry.delivery.reissue(why, cause);
+        entry.delivery.stranded = false;
         stream
     }
 

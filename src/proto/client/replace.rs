@@ -7,10 +7,10 @@ use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause, SessionState};
 use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::field;
-use crate::proto::ledger::Kind;
+use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::handshake::MOST;
-use crate::proto::session::State;
-use crate::proto::stream::Phase;
+use crate::proto::session::{Restorable, State};
+use crate::proto::stream::{Body, Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -18,8 +18,8 @@ use crate::proto::{CallId, ExchangeId};
 pub(super) const LOST: &str = "the server no longer knows the session";
 
 impl Client {
-    /// The server forgot the session. Its calls end at once, or wait for the next one where they may be sent again;
-    /// its cursors are not polled; nothing of it fires later.
+    /// The server forgot the session. What is open of its calls is read on; the others end, or wait for the next session
+    /// where they may be sent again. Its cursors are not polled; nothing of it fires later.
     pub(super) fn session_died(&mut self, now: Instant) {
         if !self.is_ready() {
             return;
@@ -42,33 +42,20 @@ impl Client {
         let is_adopted = self.forget_token(call);
         let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
+        let phase = entry.lineage.stream.as_ref().map(|stream| &stream.phase);
+        let may_carry = replace && !entry.delivery.carried_over;
         match entry.request.kind {
             Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout => {}
-            Kind::Request if !entry.request.dialect.has_session() => {}
+            // It is none of this session's.
+            Kind::Request if !entry.request.dialect.has_session() || entry.delivery.stranded => {}
             Kind::Request | Kind::Notification if replace && !entry.was_sent() && !is_adopted => {
                 self.await_session(now, call)
             }
-            Kind::Request if replace && may_reissue && !entry.delivery.carried_over => {
-                entry.delivery.carried_over = true;
-                if entry.delivery.reissue_why.is_none() {
-                    self.plan_next_session(now, call);
-                }
-                self.timers.stop(Owner::Call(call), Clock::Wait);
-                self.requeue(now, call);
-                self.await_session(now, call);
-            }
+            Kind::Request if may_be_answered(entry) => self.strand(now, call),
+            Kind::Request if may_carry && may_reissue => self.carry_over(now, call),
             // It may be refused for the same session, unread: its headers are about to tell.
-            Kind::Request
-                if replace
-                    && !entry.delivery.carried_over
-                    && matches!(entry.lineage.stream.as_ref().map(|s| &s.phase), Some(Phase::Posting(_))) =>
-            {
-                entry.delivery.stranded = true;
-                entry.delivery.carried_over = true;
-                let at = now + entry.request.timeouts.connect;
-                self.timers.set(Owner::Call(call), Clock::Connect, at);
-            }
-            Kind::Notification if replace && entry.delivery.is_rejected() && !entry.delivery.carried_over => {
+            Kind::Request if may_carry && matches!(phase, Some(Phase::Posting(_))) => self.strand(now, call),
+            Kind::Notification if may_carry && entry.delivery.is_rejected() => {
                 entry.delivery.carried_over = true;
                 if let Some(exchange) = entry.lineage.stream.take().and_then(|stream| stream.exchange()) {
                     self.abort(exchange);
@@ -100,6 +87,20 @@ impl Client {
         is_so
     }
 
+    /// What is open of the call is read on, though its session is dead. Nobody can answer what was asked in it.
+    fn strand(&mut self, now: Instant, call: CallId) {
+        self.stop_race(call);
+        self.end_questions(call);
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.delivery.stranded = true;
+        entry.lineage.questions = 0;
+        if matches!(entry.lineage.stream.as_ref().map(|stream| &stream.phase), Some(Phase::Posting(_))) {
+            let at = now + entry.request.timeouts.connect;
+            self.timers.set(Owner::Call(call), Clock::Connect, at);
+        }
+        self.set_clocks(now, call);
+    }
+
     /// The server refused a POST that it got after it forgot the session.
     pub(super) fn on_stranded_refused(
         &mut self,
@@ -111,19 +112,38 @@ impl Client {
         self.abort(exchange);
         // What else these say of the request is for the one in the next session to find out.
         if !matches!(head.status, 400 | 401 | 404 | 410) || self.session.is_over() {
-            return self.fail(now, call, Reason::SessionLost, LOST);
+            return self.fail_request(now, call, Reason::SessionLost, LOST);
         }
         if let Some(entry) = self.ledger.get(call) {
             entry.delivery.rejected();
-            entry.delivery.stranded = false;
         }
-        if !self.may_reissue(now, call) {
+        self.lost(now, call, Reason::SessionLost, DropCause::Session.into(), LOST, None);
+    }
+
+    /// Whether a call of a dead session may go on in another: once is enough.
+    pub(super) fn may_carry_over(&self, now: Instant, call: CallId) -> bool {
+        let was_carried = self.ledger.peek(call).is_none_or(|entry| entry.delivery.carried_over);
+        self.config.replace_session && !was_carried && self.may_reissue(now, call)
+    }
+
+    /// What was open of the call brought no answer: it goes on in the next session.
+    pub(super) fn leave_dead_session(&mut self, now: Instant, call: CallId) {
+        if self.session.state == State::Lost && !self.replace_session(now) {
             return self.fail(now, call, Reason::SessionLost, LOST);
         }
-        self.plan_next_session(now, call);
+        self.carry_over(now, call);
+        self.send_queued(now);
+    }
+
+    fn carry_over(&mut self, now: Instant, call: CallId) {
+        let Some(entry) = self.ledger.get(call) else { return };
+        entry.delivery.carried_over = true;
+        if entry.delivery.reissue_why.is_none() {
+            self.plan_next_session(now, call);
+        }
+        self.timers.stop(Owner::Call(call), Clock::Wait);
         self.requeue(now, call);
         self.await_session(now, call);
-        self.send_queued(now);
     }
 
     /// The call is sent again in the next session.
@@ -233,7 +253,23 @@ impl Client {
     pub(super) fn on_replacement_failed(&mut self, now: Instant, failure: &Failure) {
         let text = format!("{LOST}, and there is no new one: {}", failure.text);
         for call in self.ledger.calls() {
-            self.fail(now, call, Reason::SessionLost, &text);
+            // What is open of the dead session is read on.
+            let waits = |entry: &Call| entry.request.dialect.has_session() && !entry.delivery.stranded;
+            if self.ledger.peek(call).is_some_and(waits) {
+                self.fail(now, call, Reason::SessionLost, &text);
+            }
         }
     }
+}
+
+/// Whether a body is open that may bring the call's answer. One that fell silent counts as closed; and what is set in a
+/// session is gone with it, whatever the answer says.
+fn may_be_answered(entry: &Call) -> bool {
+    let is_open = |stream: &Stream| match &stream.phase {
+        Phase::Reading(_, Body::Json(_)) => !stream.race.is_silent(),
+        // What a resume repeats is known by ids, and those go with the session.
+        Phase::Reading(_, Body::Events(events)) => !events.resumed && !stream.race.is_silent(),
+        _ => false,
+    };
+    entry.lineage.stream.as_ref().is_some_and(is_open) && !Restorable::is_set_by(&entry.request.method)
 }

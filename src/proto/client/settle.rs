@@ -57,10 +57,10 @@ impl Client {
             self.give_back(now, entry.delivery.identity.take().unwrap_or_default());
         }
         let (kind, delivery, wire_id) = (entry.request.kind, entry.outcome(), entry.wire_id().clone());
-        let tells = Self::should_tell(&entry, reason);
+        let (tells, is_stranded) = (Self::should_tell(&entry, reason), entry.delivery.stranded);
         let (why, answers) = (entry.delivery.cancel_reason.clone(), entry.request.answers);
         let hung = matches!(reason, Reason::FirstByteTimeout | Reason::IdleTimeout | Reason::CallTimeout);
-        if kind == Kind::Request && hung && self.is_ready() {
+        if kind == Kind::Request && hung && self.is_ready() && !is_stranded {
             self.session.liveness.doubt();
         }
         if kind == Kind::Request {
@@ -138,9 +138,8 @@ impl Client {
 
     /// A stream of ours is given up, and the server may not know.
     pub(super) fn note_given_up(&mut self, call: CallId) {
-        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.request.kind == Kind::Request) else {
-            return;
-        };
+        let is_of_session = |entry: &&Call| entry.request.kind == Kind::Request && !entry.delivery.stranded;
+        let Some(entry) = self.ledger.peek(call).filter(is_of_session) else { return };
         self.session.gave_up_unseen |=
             entry.lineage.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix());
     }

@@ -34,7 +34,7 @@ pub(crate) struct Delivery {
     pub(crate) carried_over: bool,
     /// It was sent again beside a silent body: once is enough.
     pub(crate) sent_beside: bool,
-    /// Its session died while its POST had no headers yet: they tell whether it was executed.
+    /// Its session is dead. It is not asked any more, and what is open of it is read on.
     pub(crate) stranded: bool,
     /// The session it belongs to, where that is not the one in use: `initialize` has its own, adopted only with its
     /// result.

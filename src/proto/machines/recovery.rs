@@ -42,6 +42,8 @@ pub(crate) struct Known {
     pub(crate) is_request: bool,
     /// What it may do once its request is lost.
     pub(crate) again: Again,
+    /// Its session is dead.
+    pub(crate) is_stranded: bool,
     /// Whether it has a cursor, and may use it.
     pub(crate) resumable: bool,
     /// What its body is, if one is open.
@@ -138,6 +140,7 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
             Step::Fail(Reason::MalformedResponse)
         }
         Happened::Dropped { hedged: true, .. } => Step::Promote,
+        Happened::Dropped { .. } | Happened::Lost(_) if known.is_stranded => lost(Reason::SessionLost, known),
         Happened::Dropped { .. } if !known.resumable => lost(Reason::StreamLost, known),
         Happened::Dropped { cause: DropCause::End, moved: true, .. } => Step::Poll,
         // It was silent for long enough.
@@ -148,6 +151,8 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
 
         Happened::Silent { .. } if known.body == Open::None => Step::Keep,
         Happened::Silent { .. } if known.body == Open::Refusal => Step::GiveUp,
+        // There is nobody to ask.
+        Happened::Silent { .. } if known.is_stranded => Step::GiveUp,
         Happened::Silent { free: true } if known.may_resume() && known.is_request => Step::Race(Pace::AtOnce),
         // The resume has the connection of the silent body.
         Happened::Silent { .. } if known.may_resume() => Step::GiveUp,
@@ -269,6 +274,7 @@ mod tests {
     const PLAIN: Known = Known {
         is_request: true,
         again: Again::No,
+        is_stranded: false,
         resumable: true,
         body: Open::None,
         is_silent: false,
@@ -321,6 +327,21 @@ mod tests {
             (cut, Known { broken: 2, ..PLAIN }, Step::Fail(Reason::MalformedResponse)),
             (cut, Known { broken: 1, ..SAFE }, Step::Fail(Reason::MalformedResponse)),
             (cut, Known { failures: 5, ..PLAIN }, WAIT),
+        ]);
+    }
+
+    #[test]
+    fn what_is_open_of_a_dead_session() {
+        let stranded = Known { is_stranded: true, body: Open::Answer, ..LOOSE };
+        let safe = Known { again: Again::Reissue, ..stranded };
+        let (cut, lost) = (dropped(DropCause::Network, false, false), Reason::SessionLost);
+        check(&[
+            (cut, stranded, Step::Fail(lost)),
+            (cut, safe, Step::Reissue(lost)),
+            (cut, Known { again: Again::Earlier, ..stranded }, Step::Wait(lost)),
+            (Happened::Lost(Reason::NetworkError), safe, Step::Reissue(lost)),
+            (Happened::Silent { free: true }, stranded, Step::GiveUp),
+            (Happened::Failed(Reason::MalformedResponse), safe, Step::Fail(Reason::MalformedResponse)),
         ]);
     }
 

@@ -53,6 +53,10 @@ impl Judge<'_> {
             Settlement::Failed(failure) => {
                 self.happened(Happened::Failed);
                 self.endings.push(format!("{:?}", failure.reason));
+                if failure.reason == Reason::SessionLost && self.schedule.client.fail_lost {
+                    // What is open of the others is read on; their cursors are of no use any more.
+                    self.watches.iter_mut().for_each(|watch| watch.parted = true);
+                }
                 self.watches[watch].outcome = Some(failure.outcome);
                 self.on_failure(now, watch, failure, server);
             }
