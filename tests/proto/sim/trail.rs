@@ -115,15 +115,7 @@ impl Trail {
 
     /// It begins behind this event, that another client had.
     pub(crate) fn begin_at(&mut self, work: usize, place: usize, alias: Option<String>) {
-        let (place, texts) = (Some((work, place)), Vec::new());
-        self.events.push(Arrived {
-            place,
-            alias,
-            texts,
-            state: State::Done,
-            second: false,
-            link: LinkId::MAX,
-        });
+        self.push((work, place), alias.as_deref(), State::Done, LinkId::MAX, &[]);
     }
 
     /// An event came whose id is too long to keep: the place is cleared, and the event has no name.

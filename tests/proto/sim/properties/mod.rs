@@ -175,6 +175,10 @@ impl<'a> Judge<'a> {
         }
         self.known.clear();
         self.recent.clear();
+        if session.is_some() {
+            // The next client has no memory of what came in the session.
+            self.excused.extend(self.handed.keys().cloned());
+        }
         self.sessions = Sessions::known(session);
         self.host = Host::default();
         self.listed = false;
