@@ -260,8 +260,10 @@ pub enum SessionState {
     Connecting,
     /// Calls are sent.
     Ready,
-    /// A lost session is being replaced.
+    /// A lost session is being replaced, or an attempt to recover got no HTTP answer.
     Recovering,
+    /// No attempt gets an HTTP answer.
+    Offline,
     /// No more calls.
     Closed,
 }
@@ -302,7 +304,7 @@ pub enum Event {
         /// Whether it was sent before.
         reissue: bool,
     },
-    /// Its response headers came.
+    /// Response headers came: of its request, or of a resume.
     Open {
         /// The HTTP status.
         status: u16,
@@ -392,11 +394,11 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         cursor: Option<String>,
     },
-    /// A resume brought its first data, or ended without any (`replayed: 0`).
+    /// A resume brought its first data, which comes next; or it ended without any (`replayed: 0`).
     Resumed {
         /// The rung.
         level: Level,
-        /// Events that came with the first data.
+        /// Events that came in the same bytes.
         replayed: u32,
         /// Of these, dropped as delivered before.
         duplicates: u32,

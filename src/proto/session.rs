@@ -1,5 +1,6 @@
 //! The session: its state, its id and version, and what is known of it.
 
+use super::event::SessionState;
 use super::facts::{Facts, Identity};
 use super::jsonrpc::field;
 use super::machines::dialect::Dialect;
@@ -35,6 +36,8 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) state: State,
+    /// What the application was told of it.
+    told: Option<SessionState>,
     /// What is known of it: its id, from a 2xx answer to `initialize`; the negotiated version, which every request after
     /// the handshake names; where its requests go.
     pub(crate) facts: Facts,
@@ -82,6 +85,7 @@ impl Session {
         Self {
             repeats: Repeats::new(seed),
             state: State::New,
+            told: None,
             facts: Facts::default(),
             endpoint: Endpoint::default(),
             handshake: Handshake::default(),
@@ -107,9 +111,27 @@ impl Session {
         !id.is_empty() && id.len() <= MOST_ID_BYTES && id.bytes().all(|b| (0x21..=0x7E).contains(&b))
     }
 
+    /// Its state as the application is to be told it, where that is news.
+    pub(crate) fn state_news(&mut self) -> Option<SessionState> {
+        let state = match self.state {
+            State::Closed => SessionState::Closed,
+            State::Closing => return None,
+            _ if !self.began => SessionState::Connecting,
+            _ if self.outage.is_offline() => SessionState::Offline,
+            State::Ready if !self.outage.is_dark() => SessionState::Ready,
+            _ => SessionState::Recovering,
+        };
+        (self.told.replace(state) != Some(state)).then_some(state)
+    }
+
     /// What names it.
     pub(crate) fn identity(&self) -> Identity {
         Identity { id: self.facts.session_id.clone(), version: self.facts.protocol_version.clone() }
+    }
+
+    /// Another is begun in its place, which is news each time.
+    pub(crate) fn is_replaced(&mut self) {
+        self.told = None;
     }
 
     /// Whether other streams use this prefix of event ids too: then its numbers are no series of one stream.

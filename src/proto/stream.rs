@@ -72,14 +72,25 @@ pub(crate) struct Events {
     pub(crate) since: Instant,
     /// The next message is the first after a resume.
     pub(crate) seam: bool,
-    /// Whether the `resumed` event is still to come.
-    pub(crate) unreported: bool,
+    /// What was told of what a resume brought.
+    pub(crate) resumes: Resumes,
     /// Its bytes count: an event came, or no resume opened it.
     pub(crate) heard: bool,
     /// New messages it brought.
     pub(crate) fresh: u32,
-    /// Messages dropped as repeats.
-    pub(crate) repeats: u32,
+}
+
+/// What was told of what a resume brought.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Resumes {
+    /// It is no resume.
+    Live,
+    /// No event came on it.
+    Silent,
+    /// The first ones came, so many, in bytes that are being read.
+    Counts(u32),
+    /// All.
+    Told,
 }
 
 /// What came of an event stream.
@@ -102,10 +113,9 @@ impl Events {
             decoder: Some(decoder),
             resumed,
             moved: false,
-            unreported: resumed,
+            resumes: if resumed { Resumes::Silent } else { Resumes::Live },
             heard: !resumed,
             fresh: 0,
-            repeats: 0,
         }
     }
 }

@@ -70,6 +70,23 @@ fn a_server_that_never_answers_initialize_ends_connect_after_handshake_ms_and_wi
 }
 
 #[test]
+fn a_server_that_knows_no_handshake_is_told_as_one_of_a_later_protocol() {
+    for (status, code) in [(200, -32_022), (400, -32_020), (404, -32_601), (200, -32_601)] {
+        let mut world = World::connecting(options());
+        let (post, request) = world.request();
+        let id = id_of(&request);
+        world.head(post, status, JSON, None);
+        let error = format!(r#"{{"code":{code},"message":"not here"}}"#);
+        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#));
+        world.end(post);
+        let failure = world.failure(world.handshake());
+        assert_eq!(failure.reason, Reason::UnsupportedVersion, "{status} {code}");
+        let told = ["seems to speak a later protocol only", "not here"];
+        assert!(told.iter().all(|words| failure.text.contains(words)), "{}", failure.text);
+    }
+}
+
+#[test]
 fn a_version_that_we_do_not_speak_is_unsupported() {
     for body in [
         r#""result":{"protocolVersion":"2031-01-01"}"#,

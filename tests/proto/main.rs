@@ -30,6 +30,7 @@ mod resumed_silence;
 mod silence;
 mod sim;
 mod sse;
+mod states;
 mod stats;
 mod storms;
 mod stranded;

@@ -31,7 +31,7 @@ fn a_cut_stream_is_resumed_by_get_with_its_cursor_in_the_same_session() {
     world.head(get, 200, SSE, None);
     world.body(get, &(note("2", "b") + &result(&id)));
     assert!(world.answer(call).contains("ok"));
-    let recovery = ["disconnected:network", "reconnecting", "message", "resumed"];
+    let recovery = ["disconnected:network", "reconnecting", "open", "resumed", "message"];
     assert_eq!(world.names(), [&["sent", "open", "message"][..], &recovery].concat());
     world.assert_nothing_is_left();
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Client, Output};
 use crate::proto::era::Era;
 use crate::proto::error::Reason;
-use crate::proto::event::{Event, Level, SessionState, Settlement};
+use crate::proto::event::{Level, Settlement};
 use crate::proto::jsonrpc::{field, string};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::dialect::{Dialect, Question};
@@ -21,7 +21,7 @@ impl Client {
         self.session.agreed = facts.protocol_version.clone().filter(|_| facts.hello.is_some());
         self.session.state = State::Ready;
         self.session.began = true;
-        self.event(now, None, Event::State { state: SessionState::Ready });
+        self.tell_state(now);
         if self.session.agreed.is_some() {
             self.listen(now);
         }
@@ -62,7 +62,7 @@ impl Client {
                 facts.greeting = Some(text);
                 if self.session.state != State::Ready {
                     self.session.state = State::Ready;
-                    self.event(now, None, Event::State { state: SessionState::Ready });
+                    self.tell_state(now);
                 }
                 self.outputs.push_back(Output::Ready(*message));
             }

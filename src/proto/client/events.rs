@@ -34,7 +34,9 @@ impl Client {
         let is_response = self.is_response(call, &payload, |_| true);
         let named = id.filter(|id| !is_response && !id.is_empty());
         let print = named.map(|id| self.session.repeats.print(id, data));
-        if let Some(place) = named.zip(print).and_then(|(id, print)| self.repeats(call, id, print)) {
+        let repeats = named.zip(print).and_then(|(id, print)| self.repeats(call, id, print));
+        self.count_replayed(now, call, &payload, repeats.is_some());
+        if let Some(place) = repeats {
             return self.drop_repeat(now, call, place);
         }
         if !self.check_gap(now, call, id, is_response) {

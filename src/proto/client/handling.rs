@@ -55,7 +55,7 @@ impl Client {
     /// What goes to another call is not for this stream to wait for.
     fn is_to_handle(&self, call: CallId, message: &Message) -> bool {
         let Message::Notification { method, token } = message else { return false };
-        self.progresses(method, token).is_none_or(|owner| owner == call)
+        self.progresses(call, method, token).is_none_or(|owner| owner == call)
     }
 
     fn next_key(&mut self, call: CallId) -> Option<u32> {

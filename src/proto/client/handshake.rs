@@ -6,9 +6,7 @@ use super::replace::LOST;
 use super::{Client, Output};
 use crate::proto::era::{Era, LEGACY_VERSIONS, OLD_VERSION};
 use crate::proto::error::Reason;
-use crate::proto::event::{
-    AttemptResult, Diagnostics, DropCause, Event, Failure, Level, SessionState, Settlement,
-};
+use crate::proto::event::{AttemptResult, Diagnostics, DropCause, Event, Failure, Level, Settlement};
 use crate::proto::facts::{Identity, Offer};
 use crate::proto::jsonrpc::{elements, field, quote, string};
 use crate::proto::ledger::{members, notification, Call, Kind};
@@ -16,6 +14,9 @@ use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
+
+/// The codes of servers that have no handshake: an unsupported version, headers that they miss, an unknown method.
+const NO_HANDSHAKE: [i64; 3] = [-32_022, -32_020, -32_601];
 
 impl Client {
     /// Begins the handshake, which is a call: [`Output::Ready`] or a failed settlement of it follows. None where the messages
@@ -39,8 +40,8 @@ impl Client {
         if is_known {
             self.on_confirmed(now);
         } else {
-            self.event(now, None, Event::State { state: SessionState::Connecting });
             self.session.state = State::Initializing;
+            self.tell_state(now);
             self.session.handshake.connects(call);
             self.open_initialize(now, call);
             self.post(now, call);
@@ -256,7 +257,7 @@ impl Client {
         facts.greeting = Some(greeting);
         let changed = facts.capabilities() != old;
         self.outputs.push_back(Output::Ready(message));
-        self.event(now, None, Event::State { state: SessionState::Ready });
+        self.tell_state(now);
         if replaces {
             self.on_replaced(now, changed);
         }
@@ -330,6 +331,13 @@ impl Client {
         }
     }
 
+    /// Tells the session's state, where it is another.
+    pub(super) fn tell_state(&mut self, now: Instant) {
+        if let Some(state) = self.session.state_news() {
+            self.event(now, None, Event::State { state });
+        }
+    }
+
     /// The DELETE was answered, failed, or took too long; or there was none to send.
     pub(super) fn finish_close(&mut self, now: Instant) {
         if self.session.state != State::Closing {
@@ -340,7 +348,7 @@ impl Client {
         for exchange in self.dispatch.open() {
             self.abort(exchange);
         }
-        self.event(now, None, Event::State { state: SessionState::Closed });
+        self.tell_state(now);
         self.outputs.push_back(Output::Closed);
     }
 
@@ -361,7 +369,8 @@ impl Client {
         }
     }
 
-    /// Why the server refused `initialize`, from its error: a list of versions means that ours is none of them.
+    /// Why the server refused `initialize`, from its error: a list of versions means that ours is none of them, and so do
+    /// the words of a server that knows no handshake.
     fn refusal_of(&self, text: &str) -> (Reason, String) {
         let said = field(text, &["error", "message"]).and_then(string).unwrap_or_default();
         if field(text, &["error"]).is_none() {
@@ -371,14 +380,21 @@ impl Client {
             );
         }
         let said = self.fit(&said);
-        let supported = supported(text);
-        if supported.is_empty() {
-            return (Reason::ProtocolError, format!("the server refused initialize: {said}"));
+        let (supported, ours) = (supported(text), self.config.versions.join(", "));
+        if !supported.is_empty() {
+            let theirs = self.fit(&supported.join(", "));
+            let text =
+                format!("the server speaks protocol version {theirs} only, and this client {ours}: {said}");
+            return (Reason::UnsupportedVersion, text);
         }
-        let (theirs, ours) = (self.fit(&supported.join(", ")), self.config.versions.join(", "));
-        let text =
-            format!("the server speaks protocol version {theirs} only, and this client {ours}: {said}");
-        (Reason::UnsupportedVersion, text)
+        let code = field(text, &["error", "code"]).and_then(|code| code.parse::<i64>().ok());
+        if code.is_some_and(|code| NO_HANDSHAKE.contains(&code)) {
+            let text = format!(
+                "the server knows no initialize, and seems to speak a later protocol only than this client ({ours}): {said}"
+            );
+            return (Reason::UnsupportedVersion, text);
+        }
+        (Reason::ProtocolError, format!("the server refused initialize: {said}"))
     }
 }
 

@@ -78,12 +78,12 @@ impl Client {
         }
     }
 
-    /// The call whose progress a notification tells.
-    pub(super) fn progresses(&self, method: &str, token: &Option<Id>) -> Option<CallId> {
-        match (method, token) {
-            ("notifications/progress", Some(token)) => self.ledger.by_token(token),
-            _ => None,
-        }
+    /// The call whose progress a notification tells that came on this call's stream. On one that another client began it
+    /// bears a token of that client's.
+    pub(super) fn progresses(&self, call: CallId, method: &str, token: &Option<Id>) -> Option<CallId> {
+        let ("notifications/progress", Some(token)) = (method, token) else { return None };
+        let adopts = || self.ledger.peek(call).is_some_and(|entry| entry.lineage.adopts);
+        self.ledger.by_token(token).or_else(|| adopts().then_some(call))
     }
 
     /// Progress goes to the call whose token it bears, whichever stream it came on; the rest to the stream's own.
@@ -96,7 +96,7 @@ impl Client {
         text: &str,
         Hand { key, seam, beside }: Hand,
     ) {
-        let owner = self.progresses(method, &token);
+        let owner = self.progresses(call, method, &token);
         if let Some(owner) = owner {
             if owner == call && !beside {
                 self.check_progress(now, call, text);
@@ -140,7 +140,7 @@ impl Client {
             let message = "a response whose id is not the request's was taken as its answer".to_string();
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
-        self.report_resumed(now, owner);
+        self.report_resumed(owner);
         self.learn(now, owner, text);
         let message = self.keep(text);
         self.settle(now, owner, Settlement::Result { message, http_status: status });

@@ -124,6 +124,7 @@ impl Client {
             attempt.result = if opened { AttemptResult::Empty } else { AttemptResult::Refused };
         }
         if opened {
+            self.call_event(now, call, Event::Open { status: head.status });
             self.session.liveness.accepted();
             if self.stream(call).is_some_and(|stream| stream.race.is_silent()) {
                 self.rearm_idle(now, call);
@@ -168,6 +169,9 @@ impl Client {
 
     /// The resume got no HTTP answer.
     pub(super) fn on_hedge_unanswered(&mut self, now: Instant, call: CallId, result: AttemptResult) {
+        if !self.stream(call).is_some_and(|stream| stream.race.is_open()) {
+            self.unanswered(now, None);
+        }
         self.stop_race(call);
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = result;

@@ -227,17 +227,13 @@ impl Client {
         if let Some(events) = self.events_of(call) {
             events.decoder = Some(decoder);
         }
-        self.report_resumed(now, call);
+        self.report_resumed(call);
     }
 
     /// Whether bytes of the body prove that the server goes on there: on a stream that a resume opened, comments alone do
     /// not, for it may have routed the call elsewhere.
     fn is_heard(&mut self, call: CallId) -> bool {
         self.events_of(call).is_none_or(|events| events.heard)
-    }
-
-    pub(super) fn events_of(&mut self, call: CallId) -> Option<&mut Events> {
-        self.stream(call)?.events()
     }
 
     fn on_item(&mut self, now: Instant, call: CallId, item: Item<'_>) {

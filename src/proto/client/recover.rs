@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use super::ladder::Loss;
 use super::replace::LOST;
-use super::Client;
+use super::{Client, Output};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{Redirect, ResponseHead};
+use crate::proto::jsonrpc::Payload;
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dialect::CancelBy;
 use crate::proto::machines::outage::{self, MayGo};
 use crate::proto::machines::recovery::{self, Happened, Pace, Step};
-use crate::proto::stream::{Body, Brought, Events, Phase, Resend};
+use crate::proto::stream::{Body, Brought, Events, Phase, Resend, Resumes};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -32,8 +33,10 @@ impl Client {
         if self.session.listen == Some(call) {
             return self.on_listen_over(now, call, events);
         }
-        if events.resumed && events.unreported {
-            self.report(now, call, events.fresh, events.repeats);
+        if events.resumes == Resumes::Silent {
+            self.stats.histograms.replayed.record(0.0);
+            let event = Event::Resumed { level: Level::L1, replayed: 0, duplicates: 0 };
+            self.call_event(now, call, event);
         }
         let Some(stream) = self.stream(call) else { return };
         if events.resumed && events.fresh == 0 {
@@ -252,9 +255,7 @@ impl Client {
                 stream.gaps.resumed();
                 stream.failures = 0;
             }
-            if self.ledger.peek(call).is_some_and(|entry| entry.lineage.adopts) {
-                self.call_event(now, call, Event::Open { status: head.status });
-            }
+            self.call_event(now, call, Event::Open { status: head.status });
             let events = Events::new(now, self.decoder(), true);
             if let Some(attempt) = self.last_attempt(call) {
                 attempt.status = Some(head.status);
@@ -296,7 +297,7 @@ impl Client {
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = AttemptResult::NetworkError;
         }
-        self.session.outage.unanswered(call);
+        self.unanswered(now, Some(call));
         if let Some(stream) = self.stream(call) {
             stream.rejected += 1;
         }
@@ -309,6 +310,16 @@ impl Client {
             let wait = SPREAD.mul_f64(self.rng.fraction());
             self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
         }
+        self.tell_state(now);
+    }
+
+    /// A resume of this call got no HTTP answer; `None`: a request did not.
+    pub(super) fn unanswered(&mut self, now: Instant, resume_of: Option<CallId>) {
+        self.session.outage.missed();
+        if let Some(call) = resume_of {
+            self.session.outage.unanswered(call);
+        }
+        self.tell_state(now);
     }
 
     /// Whether the call may make its attempt. One that waits longer than our own backoff ever does, at its server's
@@ -372,26 +383,54 @@ impl Client {
         if let Some(attempt) = self.last_attempt(call) {
             attempt.result = AttemptResult::Timeout;
         }
-        self.session.outage.unanswered(call);
+        self.unanswered(now, Some(call));
         self.happens(now, call, Happened::Missed, Loss::new(DropCause::Network, ""));
         self.send_queued(now);
     }
 
-    /// Tells once per resume what came with its first data.
-    pub(super) fn report_resumed(&mut self, now: Instant, call: CallId) {
-        let Some(events) = self.stream(call).and_then(|stream| stream.events()) else { return };
-        if !events.unreported || events.fresh + events.repeats == 0 {
-            return;
-        }
-        events.unreported = false;
-        let (fresh, repeats) = (events.fresh, events.repeats);
-        self.report(now, call, fresh, repeats);
+    pub(super) fn events_of(&mut self, call: CallId) -> Option<&mut Events> {
+        self.stream(call)?.events()
     }
 
-    fn report(&mut self, now: Instant, call: CallId, fresh: u32, repeats: u32) {
-        self.stats.histograms.replayed.record(f64::from(fresh + repeats));
-        let event = Event::Resumed { level: Level::L1, replayed: fresh + repeats, duplicates: repeats };
-        self.call_event(now, call, event);
+    /// An event came. The first that a resume brings is announced before it is told, and those in the same bytes are
+    /// counted in. What is no message may be a heartbeat.
+    pub(super) fn count_replayed(&mut self, now: Instant, call: CallId, payload: &Payload, repeat: bool) {
+        if matches!(payload, Payload::Other) && !repeat {
+            return;
+        }
+        let Some(events) = self.events_of(call) else { return };
+        match events.resumes {
+            Resumes::Told | Resumes::Live => return,
+            Resumes::Counts(_) => {}
+            Resumes::Silent => {
+                events.resumes = Resumes::Counts(0);
+                let event = Event::Resumed { level: Level::L1, replayed: 0, duplicates: 0 };
+                self.call_event(now, call, event);
+            }
+        }
+        if let Some(Events { resumes: Resumes::Counts(count), .. }) = self.events_of(call) {
+            *count += 1;
+        }
+        // Near the front: what came before was obeyed, and this is among the first that these bytes gave.
+        let told = self.outputs.iter_mut().find_map(|output| match output {
+            Output::Event(Some(of), _, Event::Resumed { replayed, duplicates, .. }) if *of == call => {
+                Some((replayed, duplicates))
+            }
+            _ => None,
+        });
+        if let Some((replayed, duplicates)) = told {
+            *replayed += 1;
+            *duplicates += u32::from(repeat);
+        }
+    }
+
+    /// The first bytes with events that a resume brought are over.
+    pub(super) fn report_resumed(&mut self, call: CallId) {
+        let Some(events) = self.events_of(call) else { return };
+        if let Resumes::Counts(count) = events.resumes {
+            events.resumes = Resumes::Told;
+            self.stats.histograms.replayed.record(f64::from(count));
+        }
     }
 
     /// An event stream is over: what it brought. Its attempt is the last, unless a resume was opened beside it.

@@ -48,7 +48,10 @@ impl Client {
         let reach = failure.reach();
         match reach {
             Reach::Unready | Reach::Late => entry.delivery.never_left(),
-            Reach::NotSent | Reach::Unknown => entry.delivery.unanswered(now, reach == Reach::Unknown),
+            Reach::NotSent | Reach::Unknown => {
+                entry.delivery.unanswered(now, reach == Reach::Unknown);
+                self.unanswered(now, None);
+            }
         }
         let text = self.network_text(failure);
         match reach {

@@ -50,9 +50,6 @@ impl Client {
 
     /// A repeat is counted, and says something of the order in which the server replays.
     pub(super) fn drop_repeat(&mut self, now: Instant, call: CallId, place: u64) {
-        if let Some(events) = self.stream(call).and_then(|stream| stream.events()) {
-            events.repeats += 1;
-        }
         self.note_duplicate(call);
         if self.stream(call).is_some_and(|stream| stream.gaps.is_disordered(place)) {
             self.on_gap(now, call, GapKind::Order, false, None, None);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Client;
 use crate::proto::error::Reason;
-use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause, SessionState};
+use crate::proto::event::{DropCause, Event, Failure, Level, ReissueCause};
 use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::field;
 use crate::proto::ledger::{Call, Kind};
@@ -174,7 +174,8 @@ impl Client {
         if may {
             self.stats.levels.l2.tried += 1;
             self.session.handshake.begins(now + self.config.timeouts.recovery);
-            self.event(now, None, Event::State { state: SessionState::Recovering });
+            self.session.is_replaced();
+            self.tell_state(now);
             self.begin_session(now, wait);
         }
         may

@@ -10,6 +10,8 @@ use crate::proto::CallId;
 pub(crate) struct Outage {
     /// `None` while HTTP is answered.
     dark: Option<Dark>,
+    /// Attempts in a row that got no HTTP answer, of whatever kind.
+    misses: u32,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +48,21 @@ pub(crate) enum MayGo {
 }
 
 impl Outage {
+    /// A request got no HTTP answer.
+    pub(crate) fn missed(&mut self) {
+        self.misses = self.misses.saturating_add(1);
+    }
+
+    /// An attempt to recover got no HTTP answer, and nothing did since.
+    pub(crate) fn is_dark(&self) -> bool {
+        self.dark.is_some()
+    }
+
+    /// No attempt gets an HTTP answer. One that did not may have had bad luck.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.misses > 1
+    }
+
     /// An attempt of this call got no HTTP answer. The first such call speaks.
     pub(crate) fn unanswered(&mut self, call: CallId) {
         let dark = self.dark.get_or_insert_with(Dark::default);
@@ -57,6 +74,7 @@ impl Outage {
 
     /// HTTP was answered: the calls that are released by it.
     pub(crate) fn answered(&mut self) -> Vec<CallId> {
+        self.misses = 0;
         self.dark.take().map(|dark| dark.parked).unwrap_or_default()
     }
 
@@ -149,6 +167,20 @@ mod tests {
         assert_eq!(outage.answered(), [B, C], "each once, the longest first");
         assert_eq!(resume(&mut outage, 0, C), MayGo::Now);
         assert_eq!(outage.answered(), []);
+    }
+
+    #[test]
+    fn it_is_dark_after_an_attempt_to_recover_and_offline_after_two_of_any_kind_in_a_row() {
+        let mut outage = Outage::default();
+        let mut after = |step: fn(&mut Outage)| {
+            step(&mut outage);
+            (outage.is_dark(), outage.is_offline())
+        };
+        assert_eq!(after(Outage::missed), (false, false));
+        assert_eq!(after(|outage| outage.unanswered(A)), (true, false));
+        assert_eq!(after(Outage::missed), (true, true));
+        assert_eq!(after(|outage| drop(outage.answered())), (false, false));
+        assert_eq!(after(Outage::missed), (false, false), "the count begins anew");
     }
 
     #[test]

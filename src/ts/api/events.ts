@@ -217,9 +217,9 @@ export type SessionState =
   | "connecting"
   /** Calls are sent. */
   | "ready"
-  /** The server had forgotten the session, and another is begun. */
+  /** The server had forgotten the session, and another is begun; or an attempt to recover got no HTTP answer. */
   | "recovering"
-  /** No attempt gets an HTTP answer. */
+  /** Two attempts in a row got no HTTP answer, and none since. */
   | "offline"
   /** It waits for credentials. */
   | "auth_required"

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use landfall::proto::{
     CallId, CallSpec, Client, Config, Event, ExchangeId, Input, Instant, Load, Options, Output, SessionFacts,
+    SessionState,
 };
 
 use super::agenda::{Agenda, Rng, Time};
@@ -82,6 +83,8 @@ pub(super) struct World<'a> {
     facts: Option<SessionFacts>,
     /// Counts the clients: a trap takes one away.
     pub(super) generation: u32,
+    /// Sessions that this client has replaced.
+    replaced: u64,
     pub(super) wake: Option<Time>,
     /// Requests that are about to be handed to fetch.
     unsent: VecDeque<ExchangeId>,
@@ -172,6 +175,7 @@ impl<'a> World<'a> {
             agenda,
             client: client(schedule, 0, None),
             generation: 0,
+            replaced: 0,
             wake: None,
             unsent: VecDeque::new(),
             network: Network::new(schedule.seed),
@@ -376,6 +380,12 @@ impl<'a> World<'a> {
         self.drain();
     }
 
+    /// Whether another session was begun since this was asked last.
+    fn is_replaced(&mut self) -> bool {
+        let replaced = self.client.metrics(false).levels.l2.tried;
+        std::mem::replace(&mut self.replaced, replaced) != replaced
+    }
+
     /// The module traps: what the wrapper does then.
     fn trap(&mut self) {
         let known = self.facts.take().filter(|_| self.schedule.client.goes_on);
@@ -392,6 +402,7 @@ impl<'a> World<'a> {
         let goes_on = known.is_some() && !self.server.mixes_streams();
         self.facts.clone_from(&known);
         self.client = client(self.schedule, self.generation, known);
+        self.replaced = 0;
         self.connect();
         for (plan, token) in again.into_iter().filter(|_| goes_on).flatten() {
             self.take_up(plan, token);
@@ -446,13 +457,18 @@ impl<'a> World<'a> {
                 }
             }
             Output::Event(call, _, event) => {
+                // It is told, too, while no attempt gets an answer.
+                let recovers = matches!(event, Event::State { state: SessionState::Recovering });
+                let is_outage = recovers && !self.is_replaced();
                 let (text, key) = match &event {
                     Event::Message { message, key, .. } | Event::Progress { message, key, .. } => {
                         (self.client.text(*message), *key)
                     }
                     _ => ("", None),
                 };
-                self.judge.on_event(self.now, call, &event, text, &self.server);
+                if !is_outage {
+                    self.judge.on_event(self.now, call, &event, text, &self.server);
+                }
                 if let Some((call, key)) = call.zip(key) {
                     self.handle(call, key);
                 }
