@@ -140,7 +140,7 @@ describe("the factory made from wasm-bindgen's glue", () => {
     const [one, two] = [createCore(module), createCore(module)];
     assert.deepEqual([one.count(), one.count(), two.count()], [1, 2, 1]);
     assert.notEqual(one.memory, two.memory);
-    assert.deepEqual(Object.keys(one), ["count", "memory", "retire"]);
+    assert.deepEqual(Object.keys(one), ["count", "memory", "hold", "retire"]);
   });
 
   test("it neither fetches nor compiles, and has no finalizers", () => {

@@ -37,8 +37,27 @@ test("a next() that was given up takes the outcome from no loop, whether that wa
       events.map(({ result }) => result),
       ["done"],
     );
-    assert.deepEqual(await eventsOf(call), [], "a loop has come past the outcome");
   }
+});
+
+test("iterating a finished call again yields its outcome, however often", async () => {
+  const { session, core } = await fakeSession();
+  const [answered, failing] = [session.callTool("work"), session.callTool("work")];
+  core.tell([{ out: "event", call: 1, at: 0, type: "open", status: 200 }]);
+  core.answer(1, { result: "done" });
+  core.fail(2);
+  await answered;
+  const types = async (call) => (await eventsOf(call)).map(({ type }) => type);
+  assert.deepEqual(await types(answered), ["open", "result"]);
+  for (const again of [1, 2]) {
+    assert.deepEqual(await types(answered), ["result"], `${again}`);
+    assert.deepEqual(await types(failing), ["tool_call_failed"], `${again}`);
+  }
+  for await (const { type } of answered) {
+    assert.equal(type, "result");
+    break;
+  }
+  assert.deepEqual(await types(answered), ["result"], "also after one that was left at it");
 });
 
 test("what a handler or a loop does to an event does not reach the other", async () => {

@@ -1,6 +1,12 @@
 // Breaks of options and of the way to the core, each with the test that notices it (www/build/mutants.mjs).
 export default [
   {
+    file: "src/ts/base/runtime.ts",
+    from: "as T | undefined;\n  } catch {\n    return undefined;\n  }",
+    to: "as T | undefined;\n  } finally {\n  }",
+    test: "tests/js/loading.test.mjs",
+  },
+  {
     file: "src/ts/core/compile.ts",
     from: 'return Object.prototype.toString.call(source) === "[object WebAssembly.Module]";',
     to: "return source instanceof WebAssembly.Module;",
@@ -16,12 +22,6 @@ export default [
     file: "src/ts/core/compile.ts",
     from: "if (!response.ok) throw",
     to: "if (response.status === 418) throw",
-    test: "tests/js/loading.test.mjs",
-  },
-  {
-    file: "src/ts/core/compile.ts",
-    from: "  } catch {\n    return undefined;\n  }\n}",
-    to: "  } finally {\n  }\n}",
     test: "tests/js/loading.test.mjs",
   },
   {

@@ -12,12 +12,14 @@ const MODULE_SYNTAX = /^\s*(?:import|export)\b.*|\bimport\s*[.(].*/m;
 
 // In place of the globals of that name: a timer of a lost instance would keep a Node process alive.
 const TIMERS = `const timers = new Set();
+let isHeld = true;
 function setTimeout(run, ms) {
     const timer = clock.setTimeout(() => {
         timers.delete(timer);
         run();
     }, ms);
     timers.add(timer);
+    if (!isHeld) timer.unref?.();
     return timer;
 }
 function clearTimeout(timer) {
@@ -30,6 +32,7 @@ function clearTimeout(timer) {
  * The text of a module with one export, `createCore(module, clock)`: each call makes an instance with bindings of its own,
  * whose timers are those of `clock`, and returns the functions that the crate exports, and besides
  * - `memory`, the instance's memory;
+ * - `hold(is)`: whether its timers keep a process alive, in a runtime where they can;
  * - `retire()`, for an instance that trapped: its timers are cleared, and its promise reactions, which JavaScript still
  *   holds, do nothing, where they would enter a broken instance with nobody to catch what they throw.
  *
@@ -53,9 +56,9 @@ export function toFactory(glue) {
   expect(body.includes(STATE), `no "${STATE}"`);
   expect(body.includes("function __wbg_finalize_init(instance, module)"), "no __wbg_finalize_init");
   expect(names.length > 0, "nothing is exported");
-  for (const name of ["memory", "retire"])
+  for (const name of ["memory", "hold", "retire"])
     expect(!names.includes(name), `the name ${name} is the factory's own`);
-  for (const name of ["timers", "clock"])
+  for (const name of ["timers", "isHeld", "clock"])
     expect(!new RegExp(`\\b${name}\\b`).test(body), `the name ${name} is the factory's own`);
 
   return `// Made by the build from wasm-bindgen's glue.
@@ -67,6 +70,10 @@ __wbg_finalize_init(new WebAssembly.Instance(module, __wbg_get_imports()), modul
 return {
     ${names.join(", ")},
     get memory() { return wasm.memory; },
+    hold(is) {
+        isHeld = is;
+        timers.forEach((timer) => is ? timer.ref?.() : timer.unref?.());
+    },
     retire() {
         wasm = new Proxy({}, { get: () => () => [] });
         timers.forEach((timer) => clock.clearTimeout(timer));

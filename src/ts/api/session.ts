@@ -17,8 +17,8 @@ import type {
  * A call that was made: a promise of its result, and an iterable of its events. It is under way at once, awaited or
  * iterated or not.
  *
- * Its events are one queue: several loops share it, each event going to one of them, and the outcome to all that wait for
- * it. Before a loop begins, and after the last one was left by `break`, the last 1 000 events are kept and older ones dropped, which a `warning` event reports
+ * Its events are one queue: several loops share it, each event going to one of them, and the outcome to all, also to a
+ * loop over a call that has ended long ago. Before a loop begins, and after the last one was left by `break`, the last 1 000 events are kept and older ones dropped, which a `warning` event reports
  * to the next loop; the outcome is always kept. A message or progress given to a loop is handled when the loop asks for
  * the next event or is left; what nobody listens to is handled when it comes. Leaving a loop does not cancel the call.
  * The iteration never throws.

@@ -62,6 +62,16 @@ export function baseUrl(): string | undefined {
   }
 }
 
+/** A module of Node's, where the runtime has it at hand, without an import that a bundler would follow. */
+export function builtin<T>(id: string): T | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } };
+  try {
+    return process?.getBuiltinModule?.(id) as T | undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** 53 random bits as an integer. */
 export function randomSeed(): number {
   const words = new Uint32Array(2);

@@ -56,8 +56,8 @@ class Loop implements AsyncIterator<CallEvent, undefined> {
 
 /**
  * The events of one call: a queue that several loops may share. While nobody listens (before the first `next()`, and
- * after the last loop was left) it keeps the last 1 000 and counts what it drops. The outcome comes last, to every loop that
- * waits for it, and stays until a loop is through with it: one whose `next()` nobody looks at takes it from no other.
+ * after the last loop was left) it keeps the last 1 000 and counts what it drops. The outcome comes last, to every loop,
+ * also to one that begins when others are through with it.
  */
 export class EventQueue implements AsyncIterable<CallEvent> {
   readonly #entries: Entry[] = [];
@@ -66,8 +66,6 @@ export class EventQueue implements AsyncIterable<CallEvent> {
   readonly #waiting: Waiting[] = [];
   readonly #loops = new Set<Loop>();
   #outcome: CallEvent | undefined;
-  // A loop that was given the outcome has asked for more, or was left: it comes to no other any more.
-  #isPast = false;
   #dropped = 0;
 
   /** A loop has begun and was not left. */
@@ -95,7 +93,7 @@ export class EventQueue implements AsyncIterable<CallEvent> {
     this.#outcome = outcome;
     const waiting = this.#waiting.splice(0);
     const waits = new Set(waiting.map(({ loop }) => loop));
-    for (const { loop, give } of waiting) give(waits.delete(loop) ? this.#tell(loop, outcome) : this.#pass());
+    for (const { loop, give } of waiting) give(waits.delete(loop) ? this.#tell(loop, outcome) : over());
   }
 
   [Symbol.asyncIterator](): AsyncIterator<CallEvent, undefined> {
@@ -112,17 +110,14 @@ export class EventQueue implements AsyncIterable<CallEvent> {
       loop.hold(entry.taken);
       return Promise.resolve({ done: false, value: entry.event });
     }
-    if (this.#outcome !== undefined) {
-      const isDue = !loop.isTold && !this.#isPast;
-      return Promise.resolve(isDue ? this.#tell(loop, this.#outcome) : this.#pass());
-    }
+    if (this.#outcome !== undefined)
+      return Promise.resolve(loop.isTold ? over() : this.#tell(loop, this.#outcome));
     return new Promise((give) => this.#waiting.push({ loop, give }));
   }
 
   /** A loop was left. After the last one, what waits for a loop waits for nobody. */
   leave(loop: Loop): void {
     this.#loops.delete(loop);
-    if (loop.isTold) this.#isPast = true;
     const own = this.#waiting.filter((each) => each.loop === loop);
     for (const each of own) {
       this.#waiting.splice(this.#waiting.indexOf(each), 1);
@@ -138,11 +133,6 @@ export class EventQueue implements AsyncIterable<CallEvent> {
   #tell(loop: Loop, outcome: CallEvent): Done {
     loop.isTold = true;
     return { done: false, value: outcome };
-  }
-
-  #pass(): Done {
-    this.#isPast = true;
-    return over();
   }
 
   #hand({ loop, give }: Waiting, { event, taken }: Entry): void {

@@ -32,6 +32,19 @@ export interface CallOrigin {
   readonly connectMs?: number | undefined;
 }
 
+/** What a call, or another message, was made with. */
+export interface MadeWith {
+  method: string;
+  tool?: string;
+  idempotent?: boolean;
+  replay?: boolean;
+  id?: string | number;
+  about?: Omit<CallInfo, "requestId">;
+  signals?: AbortSignal[];
+  headers?: CallHeaders | undefined;
+  onToken?: ((token: string) => void) | undefined;
+}
+
 /** The event of an answer. */
 export type ResultEvent = Extract<CallEvent, { type: "result" }>;
 

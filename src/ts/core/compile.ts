@@ -1,5 +1,6 @@
 // From the bytes of the module, or where they are, to the module.
 import type { ModuleSource } from "../api/options.js";
+import { builtin } from "../base/runtime.js";
 
 /** Compiles a module, while it streams in where it comes over the network. */
 export async function compile(source: ModuleSource): Promise<WebAssembly.Module> {
@@ -50,17 +51,8 @@ export function decodeBase64(base64: string): Uint8Array<ArrayBuffer> {
 
 /** Undoes gzip: by zlib where the runtime has it at hand, without an import that a bundler would follow. */
 export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<BufferSource> {
-  const fast = zlib()?.gunzipSync;
+  const fast = builtin<Zlib>("node:zlib")?.gunzipSync;
   if (fast !== undefined) return fast(bytes);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
-}
-
-function zlib(): Zlib | undefined {
-  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } };
-  try {
-    return process?.getBuiltinModule?.("node:zlib") as Zlib | undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -62,6 +62,7 @@ export function decoded(raw: RawCore): Core {
       batch(handle, raw.fail(handle, now, exchange, message, code)),
     poll: (handle, now) => batch(handle, raw.poll(handle, now)),
     destroy: raw.destroy,
+    hold: raw.hold,
     retire: raw.retire,
   };
 }

@@ -18,8 +18,10 @@ export interface Listener {
   told(told: Told): void;
   /** What is known of the session, at once: a trap may follow before anything is told. */
   persist(facts: SessionFacts): void;
-  /** The headers that the caller wants on the requests of a call. */
+  /** The headers that the caller wants on the requests of a call, or what is to be known of another's. */
   headersOf(call: number): CallHeaders | undefined;
+  /** Nobody waits for anything: what is left to do keeps no process alive. */
+  readonly isIdle: boolean;
 }
 
 /** What a handle is made from. */
@@ -51,6 +53,7 @@ export class CoreHandle {
   #handle = -1;
   #over = false;
   #telling = false;
+  #isHeld = true;
 
   /** Takes a seat in the instance. Throws {@link ConfigError} where the core refuses the configuration. */
   constructor(instance: Instance, { settings, config, clock }: HandleSetup, listener: Listener) {
@@ -250,6 +253,13 @@ export class CoreHandle {
     } finally {
       this.#telling = false;
     }
+    this.#hold(!this.#listener.isIdle);
+  }
+
+  #hold(isHeld: boolean): void {
+    if (this.#over || this.#isHeld === isHeld) return;
+    this.#isHeld = isHeld;
+    this.#instance.enter((core) => core.hold(isHeld));
   }
 
   #tellOne(told: Told): void {

@@ -311,6 +311,8 @@ export interface Core {
   fail(handle: number, now: number, exchange: number, message: string, code: string): Batch | undefined;
   poll(handle: number, now: number): Batch | undefined;
   destroy(handle: number): void;
+  /** Not the core's but the factory's: whether its timers keep a process alive, in a runtime where they can. */
+  hold(isHeld: boolean): void;
   /** Not the core's but the factory's: timers and promises that the lost instance left behind do nothing any more. */
   retire(): void;
 }
@@ -318,7 +320,15 @@ export interface Core {
 /** Makes one instance of the module with its bindings. */
 export type CreateCore = (module: WebAssembly.Module) => Core;
 
-type Same = "create" | "handled" | "next_request_id" | "learn_secret" | "metrics" | "destroy" | "retire";
+type Same =
+  | "create"
+  | "handled"
+  | "next_request_id"
+  | "learn_secret"
+  | "metrics"
+  | "destroy"
+  | "hold"
+  | "retire";
 
 /** The exports as they are: one that has something to tell gives its address, or 0. */
 export type RawCore = Pick<Core, Same> & {

@@ -8,6 +8,7 @@ import { isExposed } from "./addresses.js";
 import { BodyPump, type BodySink } from "./body.js";
 import type { Credentials, Failure } from "./credentials.js";
 import { cancel } from "./source.js";
+import { unheld } from "./unheld.js";
 
 /** What the exchanges tell of bodies. */
 export interface ExchangeSink {
@@ -26,6 +27,8 @@ export interface CallHeaders {
   given?: HeadersInit | undefined;
   /** `Mcp-Param-*`, above all others. */
   params?: Readonly<Record<string, string>> | undefined;
+  /** `false`: a stream that is opened with these keeps no process alive. */
+  keepsAlive?: boolean;
 }
 
 interface Exchange {
@@ -195,7 +198,8 @@ export class Exchanges {
     this.#keepSecret(headers, url);
     signal.throwIfAborted();
     this.#sink.sent(exchange);
-    return this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
+    const send = () => this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
+    return init.method === "GET" && callHeaders?.keepsAlive === false ? unheld(send) : send();
   }
 
   async #fetch(url: string, init: RequestInit): Promise<Response> {

@@ -2,7 +2,6 @@
 import type { CallEvent, SessionEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
-import type { CallInfo } from "../api/options.js";
 import { clockText } from "../base/clock-text.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
@@ -14,7 +13,7 @@ import { abortedMeanwhile, explained, failureOf, ownFailure, type Why, worded } 
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics, type Uncounted } from "../call/metrics.js";
 import type { OutcomeResolver } from "../call/outcome-resolver.js";
-import { CallRecord, type CallSink, Promised, type ResultEvent } from "../call/record.js";
+import { CallRecord, type CallSink, type MadeWith, Promised, type ResultEvent } from "../call/record.js";
 import { CoreHandle, type Listener, type Told } from "../core/handle.js";
 import type { Instance } from "../core/instance.js";
 import type {
@@ -196,7 +195,13 @@ export class Connection implements Listener {
   }
 
   headersOf(call: number): CallHeaders | undefined {
-    return this.#records.get(call)?.origin.headers;
+    const record = this.#records.get(call);
+    return record === undefined ? { keepsAlive: this.#config.carry === true } : record.origin.headers;
+  }
+
+  /** A Client's transport keeps a process alive as the official one does. */
+  get isIdle(): boolean {
+    return this.#records.size === 0 && this.#config.carry !== true;
   }
 
   persist(facts: SessionFacts): void {
@@ -247,7 +252,7 @@ export class Connection implements Listener {
     return made;
   }
 
-  #register(made: Made | undefined, from: Origin, sink: CallSink): CallRecord {
+  #register(made: Made | undefined, from: MadeWith, sink: CallSink): CallRecord {
     // A call that trapped the core has no number: it is kept for the outcome that the loss is about to give it.
     this.#strays += 1;
     const key = made?.call ?? -this.#strays;
@@ -478,17 +483,4 @@ export class Connection implements Listener {
     if (stop === undefined) tell();
     else record.ask(stop);
   }
-}
-
-/** What a call was made with. */
-interface Origin {
-  method: string;
-  tool?: string;
-  idempotent?: boolean;
-  replay?: boolean;
-  id?: string | number;
-  about?: Omit<CallInfo, "requestId">;
-  signals?: AbortSignal[];
-  headers?: CallHeaders | undefined;
-  onToken?: ((token: string) => void) | undefined;
 }

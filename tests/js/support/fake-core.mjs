@@ -77,6 +77,10 @@ export class FakeCore {
     this.exports = Object.fromEntries(
       Object.keys(answers).map((name) => [name, (...args) => run(name, args)]),
     );
+    // The factory's own, and nothing that the core is told.
+    this.exports.hold = (isHeld) => {
+      this.isHeld = isHeld;
+    };
   }
 
   /** What the wrapper hears next, as if the network or a timer had brought it. Messages may be text as well. */
