@@ -182,8 +182,8 @@ export default [
   },
   {
     file: "src/proto/client/recover.rs",
-    from: "if self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded) {\n            return self.fail(now, call, Reason::SessionLost, LOST);\n        }\n        let Some(&Phase::Resuming",
-    to: "let Some(&Phase::Resuming",
+    from: "entry.delivery.stranded) {\n            return self.fail_request(now, call, Reason::SessionLost, LOST);",
+    to: "entry.delivery.stranded && false) {\n            return self.fail_request(now, call, Reason::SessionLost, LOST);",
     test: "--test proto replace",
   },
   {
@@ -224,8 +224,8 @@ export default [
   },
   {
     file: "src/proto/client/replace.rs",
-    from: "if replace && may_reissue && !entry.delivery.carried_over => {",
-    to: "if replace && may_reissue => {",
+    from: "let may_carry = replace && !entry.delivery.carried_over;",
+    to: "let may_carry = replace;",
     test: "--test proto replace",
   },
   {
@@ -242,8 +242,8 @@ export default [
   },
   {
     file: "src/proto/client/settle.rs",
-    from: "hung && self.is_ready() {\n            self.session.liveness.doubt();",
-    to: "hung && self.is_ready() {",
+    from: "hung && self.is_ready() && !is_stranded {\n            self.session.liveness.doubt();",
+    to: "hung && self.is_ready() && !is_stranded {",
     test: "--test proto silence",
   },
   {
