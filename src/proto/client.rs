@@ -35,6 +35,7 @@ use super::config::{Config, OnGap};
 use super::error::ConfigError;
 use super::event::{Event, GapKind, MessageRef, Settlement};
 use super::facts::SessionFacts;
+use super::header::param_headers;
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::{field, Id};
 use super::ledger::{members, notification, Call, Kind, Ledger};
@@ -140,6 +141,10 @@ pub struct CallSpec {
     pub id: Option<String>,
     /// The progress token that stands in `_meta`, as JSON text.
     pub token: Option<String>,
+    /// The caller's own `Mcp-Param-*` headers, by the names behind that, in place of those declared.
+    pub param_headers: Vec<(String, String)>,
+    /// The parameters that the tool declares by `x-mcp-header`, as texts by the names behind `Mcp-Param-`.
+    pub declared_params: Vec<(String, String)>,
     /// The caller has a timer of its own: `callMs` and `firstByteMs` hold only if set, `deadlineMs` is an hour.
     pub timed: bool,
 }
@@ -233,7 +238,8 @@ impl Client {
         let dialect = match self.config.carry {
             true => {
                 let meta = field(&spec.params, &["_meta"]).unwrap_or(&spec.meta);
-                Dialect::of(&spec.method, &spec.params, meta)
+                let dialect = Dialect::of(&spec.method, &spec.params, meta);
+                dialect.with_params(|| param_headers(spec.param_headers, spec.declared_params))
             }
             false => Dialect::Legacy,
         };

@@ -1,5 +1,6 @@
 //! HTTP as the core sees it: requests to make, heads that came, and how to read their fields.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::CallId;
@@ -26,6 +27,9 @@ impl Method {
     }
 }
 
+/// The name of a header, in lower case.
+pub type HeaderName = Cow<'static, str>;
+
 /// A request for the driver to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
@@ -36,7 +40,7 @@ pub struct HttpRequest {
     /// Its method.
     pub method: Method,
     /// Names in lower case; values hold one byte per `char` (a JavaScript ByteString).
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(HeaderName, String)>,
     /// The JSON text of a POST.
     pub body: Option<String>,
     /// How it is made.

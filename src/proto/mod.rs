@@ -74,7 +74,8 @@ pub use event::{
     ListenState, MessageRef, Recent, ReissueCause, SessionState, Settlement,
 };
 pub use facts::SessionFacts;
-pub use http::{HttpRequest, IoFailure, Manner, Method, Redirect, ResponseHead, Target};
+pub use header::is_reserved;
+pub use http::{HeaderName, HttpRequest, IoFailure, Manner, Method, Redirect, ResponseHead, Target};
 pub use machines::credentials::Challenge;
 pub use machines::redirect::RedirectPolicy;
 pub use replay::ReplayOption;

@@ -2,6 +2,7 @@
 
 use super::event::SessionState;
 use super::facts::{Facts, Identity};
+use super::http::HeaderName;
 use super::jsonrpc::field;
 use super::machines::dialect::Dialect;
 use super::machines::handshake::Handshake;
@@ -48,7 +49,7 @@ pub(crate) struct Session {
     /// A handshake was done: what is lost since can be replaced.
     pub(crate) began: bool,
     /// Header names of a request that was answered: a preflight let them pass.
-    pub(crate) allowed_headers: SortedSet<&'static str>,
+    pub(crate) allowed_headers: SortedSet<HeaderName>,
     /// The page may not resume here: GETs are rejected while POSTs are answered.
     pub(crate) no_resume: bool,
     /// Streams that fell silent.

@@ -102,6 +102,12 @@ pub fn terminate(handle: u32, now: f64) -> u32 {
     make(handle, now, |client, now| Ok(Some(client.terminate(now))))
 }
 
+/// Whether a header of this name is the transport's own, whatever a user gives.
+#[wasm_bindgen]
+pub fn is_reserved(name: &str) -> bool {
+    crate::proto::is_reserved(name)
+}
+
 /// The request id that the next call gets, unless it brings one along.
 #[wasm_bindgen]
 pub fn next_request_id(handle: u32) -> String {

@@ -13,7 +13,7 @@ mod transport;
 
 pub use exports::{
     answer, authorized, call, cancel, close, connect, create, destroy, drain, end, fail, gap, handled,
-    learn_secret, metrics, next_request_id, notify, poll, push, rare, reconnect, sent, set_version,
-    terminate,
+    is_reserved, learn_secret, metrics, next_request_id, notify, poll, push, rare, reconnect, sent,
+    set_version, terminate,
 };
 pub use host::Host;

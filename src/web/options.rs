@@ -33,6 +33,16 @@ impl Object<'_> {
         Some(array.iter().filter_map(|item| item.as_string()).collect())
     }
 
+    /// The properties of a plain object, as texts.
+    fn pairs(&self, name: &str) -> Vec<(String, String)> {
+        let Some(object) = self.get(name).dyn_into::<js_sys::Object>().ok() else { return Vec::new() };
+        let pair = |entry: JsValue| {
+            let entry = Array::from(&entry);
+            Some((entry.get(0).as_string()?, entry.get(1).as_string()?))
+        };
+        js_sys::Object::entries(&object).iter().filter_map(pair).collect()
+    }
+
     fn timeouts(&self) -> TimeoutOptions {
         TimeoutOptions {
             handshake: self.number("handshakeMs"),
@@ -116,6 +126,8 @@ impl Object<'_> {
             id: self.text("id"),
             token: self.text("token"),
             timed: self.flag("timed"),
+            param_headers: self.pairs("paramHeaders"),
+            declared_params: self.pairs("declaredParams"),
         })
     }
 }

@@ -110,6 +110,7 @@ function declared(name) {
   );
   const members = [...body.matchAll(/^ {2}(\w+)\??: (.*);$/gm)].map(([, member, type]) => {
     if (type === "string[]") return [member, "texts"];
+    if (type === "Record<string, string>") return [member, "pairs"];
     return [member, type === "number" || type === "boolean" ? type : "text"];
   });
   return new Map(members.sort());
@@ -118,10 +119,17 @@ function declared(name) {
 /** What the driver reads, by what function: names and kinds. */
 function read(...functions) {
   const text = source("src/web/options.rs") + source("src/web/exports.rs");
-  const kinds = { number: "number", flag: "boolean", text: "text", texts: "texts", get: "boolean" };
+  const kinds = {
+    number: "number",
+    flag: "boolean",
+    text: "text",
+    texts: "texts",
+    pairs: "pairs",
+    get: "boolean",
+  };
   const found = functions.flatMap((name) => {
     const [body] = new RegExp(`^( *)(?:pub(?:\\(super\\))? )?fn ${name}\\(.*?^\\1\\}`, "ms").exec(text);
-    return [...body.matchAll(/\b(?:self|object)\s*\.(number|flag|texts?|get)\("(\w+)"\)/g)];
+    return [...body.matchAll(/\b(?:self|object)\s*\.(number|flag|texts?|pairs|get)\("(\w+)"\)/g)];
   });
   return new Map(found.map(([, kind, member]) => [member, kinds[kind]]).sort());
 }

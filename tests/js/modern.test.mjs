@@ -1,21 +1,11 @@
 // The headers of a modern request that the wrapper makes from a tool's declarations.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { declarationsOf, fieldValue, ToolHeaders } from "../../target/npm/session/tool-headers.js";
+import { declarationsOf, ToolHeaders } from "../../target/npm/session/tool-headers.js";
 import { startedTransport } from "./support/fake-core.mjs";
 
 const text = (header, more = {}) => ({ type: "string", "x-mcp-header": header, ...more });
 const schema = (properties, more = {}) => ({ type: "object", properties, ...more });
-
-test("a value that a header can't carry as it is goes in base64 between two marks", () => {
-  const plain = ["us-west1", "a b", "a\tb", "=?base64?"];
-  for (const value of plain) assert.equal(fieldValue(value), value);
-  const encoded = ["", " a", "a ", "\ta", "ü", "日本", "a\nb", "\u007f", "=?base64?YQ==?="];
-  for (const value of encoded) {
-    const [, inside] = /^=\?base64\?(.*)\?=$/.exec(fieldValue(value)) ?? [];
-    assert.equal(Buffer.from(inside, "base64").toString(), value, JSON.stringify(value));
-  }
-});
 
 test("declarations are found at any depth below properties", () => {
   const found = declarationsOf(
@@ -84,7 +74,7 @@ test("a declaration deeper than 64 properties is not valid", () => {
   assert.match(declared(65), /deeper than 64/);
 });
 
-test("headers are built from the arguments, and left out where there is no value", () => {
+test("what is declared is read from the arguments, and left out where there is no value", () => {
   const tools = new ToolHeaders();
   const inputSchema = schema({
     region: text("Region"),
@@ -96,10 +86,10 @@ test("headers are built from the arguments, and left out where there is no value
   tools.learn({ tools: [{ name: "work", inputSchema }] }, true);
   const args = { region: "日本", n: 5, on: false, gone: null, at: { zone: "a" } };
   assert.deepEqual(tools.of({ name: "work", arguments: args }), {
-    "Mcp-Param-Region": "=?base64?5pel5pys?=",
-    "Mcp-Param-N": "5",
-    "Mcp-Param-On": "false",
-    "Mcp-Param-Zone": "a",
+    Region: "日本",
+    N: "5",
+    On: "false",
+    Zone: "a",
   });
   assert.deepEqual(tools.of({ name: "work", arguments: { n: 2 ** 60, at: 5, region: {} } }), {});
   assert.deepEqual(tools.of({ name: "work" }), {});
@@ -112,11 +102,11 @@ test("pages add to what is known, and a new list begins anew", () => {
   const headers = (name) => tools.of({ name, arguments: { a: "x" } });
   tools.learn({ tools: [tool("one")] }, true);
   tools.learn({ tools: [tool("two")] }, false);
-  assert.deepEqual([headers("one"), headers("two")], [{ "Mcp-Param-A": "x" }, { "Mcp-Param-A": "x" }]);
+  assert.deepEqual([headers("one"), headers("two")], [{ A: "x" }, { A: "x" }]);
   tools.learn({ tools: [tool("two")] }, true);
   assert.deepEqual(headers("one"), {});
   for (const odd of [undefined, null, 5, [], { tools: 5 }, { tools: [null, 5, {}] }]) tools.learn(odd, false);
-  assert.deepEqual(headers("two"), { "Mcp-Param-A": "x" });
+  assert.deepEqual(headers("two"), { A: "x" });
 });
 
 const meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };
@@ -149,7 +139,7 @@ test("tools with declarations that are not valid are left out of a modern list, 
   assert.ok(warnings.some((line) => line.includes("bad")));
 });
 
-test("Mcp-Param headers are the Client's where it gives them, else landfall's, and never replace what is ours", async () => {
+test("the core is given the Client's Mcp-Param headers beside what is declared, and what is ours is never replaced", async () => {
   const asked = [];
   const fetch = async (_url, { headers }) => {
     asked.push(Object.fromEntries(headers));
@@ -179,11 +169,17 @@ test("Mcp-Param headers are the Client's where it gives them, else landfall's, a
     await core.host.open(number, "https://server.test/mcp", init, number);
   }
   const ours = { "mcp-name": "good", "content-type": "application/json" };
-  assert.deepEqual(asked, [
-    { ...ours, "mcp-param-region": "eu" },
-    { ...ours, "mcp-param-region": "us", "x-trace": "t" },
-    { ...ours, "mcp-param-other": "o" },
-  ]);
+  assert.deepEqual(asked, [ours, { ...ours, "x-trace": "t" }, ours]);
+  const specs = core
+    .called("call")
+    .slice(-3)
+    .map(([, , spec]) => spec);
+  const declaredParams = { Region: "eu" };
+  const given = [{}, { region: "us" }, { other: "o" }];
+  assert.deepEqual(
+    specs.map(({ paramHeaders, declaredParams }) => ({ paramHeaders, declaredParams })),
+    given.map((paramHeaders) => ({ paramHeaders, declaredParams })),
+  );
   await transport.close();
 });
 

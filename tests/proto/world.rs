@@ -435,7 +435,7 @@ pub(crate) fn id_of(request: &HttpRequest) -> String {
 
 /// A header of a request.
 pub(crate) fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
-    request.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    request.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 /// An event block with an id and a notification.

@@ -16,7 +16,7 @@ impl Client {
     /// A request was answered: its headers passed.
     pub(super) fn headers_passed(&mut self, call: CallId) {
         if let Some(entry) = self.ledger.peek(call).filter(|_| self.config.cross_origin) {
-            self.session.allowed_headers.extend(entry.delivery.attempt.headers.iter().copied());
+            self.session.allowed_headers.extend(entry.delivery.attempt.headers.iter().cloned());
         }
     }
 
@@ -55,9 +55,9 @@ impl Client {
         if !self.config.cross_origin || known.is_empty() {
             return None;
         }
-        let is_new = |name: &&&str| !known.contains(**name) && !SAFELISTED.contains(*name);
-        let added: Vec<&str> =
-            self.ledger.peek(call)?.delivery.attempt.headers.iter().filter(is_new).copied().collect();
+        let is_new = |name: &&str| !known.contains(*name) && !SAFELISTED.contains(name);
+        let names = &self.ledger.peek(call)?.delivery.attempt.headers;
+        let added: Vec<&str> = names.iter().map(|name| &**name).filter(is_new).collect();
         (!added.is_empty()).then(|| added.join(", "))
     }
 

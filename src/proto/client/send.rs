@@ -255,7 +255,7 @@ impl Client {
             entry.request.dialect.headers(Asking { method, rpc: &entry.request.method, session, cursor })
         });
         if let Some(entry) = self.ledger.get(call) {
-            entry.delivery.attempt.headers = headers.iter().map(|(name, _)| *name).collect();
+            entry.delivery.attempt.headers = headers.iter().map(|(name, _)| name.clone()).collect();
             self.credentials.sent(&mut entry.delivery.credentials);
             entry.delivery.attempt.redirects = hop.redirects;
             entry.delivery.attempt.refusal = None;

@@ -7,6 +7,7 @@ use super::credentials::Standing;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::ReissueCause;
 use crate::proto::facts::Identity;
+use crate::proto::http::HeaderName;
 use crate::proto::jsonrpc::Id;
 use crate::proto::time::Instant;
 
@@ -54,7 +55,7 @@ pub(crate) struct Delivery {
 #[derive(Default)]
 pub(crate) struct Attempt {
     /// Header names of it.
-    pub(crate) headers: Vec<&'static str>,
+    pub(crate) headers: Vec<HeaderName>,
     /// How many redirects led to it.
     pub(crate) redirects: u32,
     /// How it was refused.

@@ -6,7 +6,7 @@ use crate::proto::era::{Era, OLD_VERSION};
 use crate::proto::error::Reason;
 use crate::proto::facts::Identity;
 use crate::proto::header::field_value;
-use crate::proto::http::Method;
+use crate::proto::http::{HeaderName, Method};
 use crate::proto::jsonrpc::{field, string};
 
 /// The protocol of one message.
@@ -28,6 +28,8 @@ pub(crate) struct Modern {
     pub(crate) meta: String,
     /// `Mcp-Name`, as it goes into the header.
     pub(crate) name: Option<String>,
+    /// `Mcp-Param-*`, as they go out.
+    pub(crate) params: Vec<(HeaderName, String)>,
 }
 
 /// One request, as far as its headers go.
@@ -126,8 +128,17 @@ impl Dialect {
                 version: version.into_owned(),
                 meta: meta.to_string(),
                 name: name_of(rpc, params),
+                params: Vec::new(),
             }),
         }
+    }
+
+    /// The same with these headers, which only a modern message has.
+    pub(crate) fn with_params(mut self, lines: impl FnOnce() -> Vec<(HeaderName, String)>) -> Self {
+        if let Self::Modern(modern) = &mut self {
+            modern.params = lines();
+        }
+        self
     }
 
     pub(crate) fn era(&self) -> Era {
@@ -138,29 +149,40 @@ impl Dialect {
     }
 
     /// The headers of ours on a request.
-    pub(crate) fn headers(&self, asking: Asking<'_>) -> Vec<(&'static str, String)> {
+    pub(crate) fn headers(&self, asking: Asking<'_>) -> Vec<(HeaderName, String)> {
+        let mut headers = self.own_headers(asking);
+        if let Self::Modern(modern) = self {
+            headers.extend_from_slice(&modern.params);
+        }
+        headers
+    }
+
+    fn own_headers(&self, asking: Asking<'_>) -> Vec<(HeaderName, String)> {
         let mut headers = Vec::with_capacity(6);
+        let mut put = |name, value: Option<String>| {
+            headers.extend(value.map(|value| (HeaderName::Borrowed(name), value)));
+        };
         match asking.method {
-            Method::Get => headers.push(("accept", "text/event-stream".to_string())),
+            Method::Get => put("accept", Some("text/event-stream".to_string())),
             Method::Post => {
-                headers.push(("accept", "application/json, text/event-stream".to_string()));
-                headers.push(("content-type", "application/json".to_string()));
+                put("accept", Some("application/json, text/event-stream".to_string()));
+                put("content-type", Some("application/json".to_string()));
             }
             Method::Delete => {}
         }
         match self {
             Self::Legacy => {
-                headers.extend(asking.session.id.map(|id| ("mcp-session-id", id)));
+                put("mcp-session-id", asking.session.id);
                 let version = asking.session.version.filter(|version| version != OLD_VERSION);
-                headers.extend(version.map(|version| ("mcp-protocol-version", version)));
+                put("mcp-protocol-version", version);
             }
             Self::Modern(Modern { version, name, .. }) => {
-                headers.push(("mcp-protocol-version", version.clone()));
-                headers.push(("mcp-method", asking.rpc.to_string()));
-                headers.extend(name.clone().map(|name| ("mcp-name", name)));
+                put("mcp-protocol-version", Some(version.clone()));
+                put("mcp-method", Some(asking.rpc.to_string()));
+                put("mcp-name", name.clone());
             }
         }
-        headers.extend(asking.cursor.map(|cursor| ("last-event-id", cursor)));
+        put("last-event-id", asking.cursor);
         headers
     }
 
@@ -193,7 +215,7 @@ impl Dialect {
             Self::Modern(modern) => Question {
                 rpc: "server/discover",
                 meta: &modern.meta,
-                dialect: Self::Modern(Modern { name: None, ..modern.clone() }),
+                dialect: Self::Modern(Modern { name: None, params: Vec::new(), ..modern.clone() }),
             },
         }
     }
@@ -237,6 +259,7 @@ mod tests {
             version: "2026-07-28".to_string(),
             meta: "{\"v\":1}".to_string(),
             name: Some("t".to_string()),
+            params: vec![("mcp-param-n".into(), "5".to_string())],
         })
     }
 
@@ -256,7 +279,7 @@ mod tests {
         let get = format!("accept: text/event-stream; {session}; last-event-id: e1");
         assert_eq!(headers(&legacy, Method::Get, Some("e1")), get);
         assert_eq!(headers(&legacy, Method::Delete, None), session);
-        let body = "mcp-protocol-version: 2026-07-28; mcp-method: tools/call; mcp-name: t";
+        let body = "mcp-protocol-version: 2026-07-28; mcp-method: tools/call; mcp-name: t; mcp-param-n: 5";
         assert_eq!(headers(&modern(), Method::Post, None), format!("{posts}{body}"));
     }
 

@@ -44,6 +44,7 @@ export function decoded(raw: RawCore): Core {
     notify: (handle, now, method, params) => made(handle, raw.notify(handle, now, method, params)),
     terminate: (handle, now) => made(handle, raw.terminate(handle, now)),
     next_request_id: raw.next_request_id,
+    is_reserved: raw.is_reserved,
     answer: (handle, now, body) => made(handle, raw.answer(handle, now, body)),
     cancel: (handle, now, call, reason) => batch(handle, raw.cancel(handle, now, call, reason)),
     authorized: (handle, now, ok) => batch(handle, raw.authorized(handle, now, ok)),

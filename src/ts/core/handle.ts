@@ -63,6 +63,7 @@ export class CoreHandle {
     this.#listener = listener;
     this.#exchanges = new Exchanges(settings, {
       sent: (exchange) => this.#enter((core, handle, now) => core.sent(handle, now, exchange)),
+      isReserved: (name) => this.#instance.enter((core) => core.is_reserved(name)) ?? true,
       learned: (secret) => this.ask((core, handle) => core.learn_secret(handle, secret)),
       push: (exchange, bytes) => this.#enter((core, handle, now) => core.push(handle, now, exchange, bytes)),
       end: (exchange) => this.#enter((core, handle, now) => core.end(handle, now, exchange)),

@@ -114,6 +114,10 @@ export interface CallSpec {
   id?: string;
   /** JSON text of the progress token in place of the Client's, which stands in `_meta`, too. */
   token?: string;
+  /** The Client's own `Mcp-Param-*`, by the names behind that, in place of those declared. */
+  paramHeaders?: Record<string, string>;
+  /** What the tool declares by `x-mcp-header`, as texts by the names behind `Mcp-Param-`. */
+  declaredParams?: Record<string, string>;
   /** The Client has a timer of its own: clocks apply only where they are set, and the deadline is an hour. */
   timed?: boolean;
   /** Tell each committed cursor by a `token`. */
@@ -289,6 +293,8 @@ export interface Core {
   terminate(handle: number, now: number): Made;
   /** The protocol version of later legacy messages. */
   set_version(handle: number, now: number, version: string): Batch | undefined;
+  /** Whether a header of this name, in lower case, is the core's own, whatever a user gives. */
+  is_reserved(name: string): boolean;
   /** A value that goes to the server: it is taken out of what the server says. */
   learn_secret(handle: number, secret: string): void;
   /**
@@ -323,6 +329,7 @@ export type CreateCore = (module: WebAssembly.Module) => Core;
 type Same =
   | "create"
   | "handled"
+  | "is_reserved"
   | "next_request_id"
   | "learn_secret"
   | "metrics"

@@ -14,6 +14,8 @@ import { unheld } from "./unheld.js";
 export interface ExchangeSink {
   /** A request is handed to `fetch`. */
   sent(exchange: number): void;
+  /** Whether a header of this name is not the user's to give. */
+  isReserved(name: string): boolean;
   /** This value goes to the server, and is not to be shown. */
   learned(secret: string): void;
   push(exchange: number, bytes: Uint8Array): void;
@@ -25,8 +27,6 @@ export interface ExchangeSink {
 export interface CallHeaders {
   /** The caller's own; reserved names are left out. */
   given?: HeadersInit | undefined;
-  /** `Mcp-Param-*`, above all others. */
-  params?: Readonly<Record<string, string>> | undefined;
   /** `false`: a stream that is opened with these keeps no process alive. */
   keepsAlive?: boolean;
 }
@@ -41,7 +41,7 @@ interface Exchange {
 const notSent = "LANDFALL_NOT_SENT";
 const tooLate = "LANDFALL_LATE";
 
-const mostFailures = 1_000;
+const mostKept = 1_000;
 
 /** What of the user's goes into each request. */
 export interface ExchangeSettings {
@@ -72,6 +72,7 @@ export class Exchanges {
   readonly #open = new Map<number, Exchange>();
   readonly #warned = new Set<string>();
   readonly #toldSecrets = new Set<string>();
+  readonly #reserved = new Map<string, boolean>();
   readonly #failures = new Map<number, Failure>();
   #muted = false;
 
@@ -230,7 +231,6 @@ export class Exchanges {
     for (const layer of [requestInit.headers, asked, callHeaders?.given]) {
       if (layer !== undefined && layer !== null) this.#merge(merged, new Headers(layer));
     }
-    for (const [name, value] of Object.entries(callHeaders?.params ?? {})) merged.set(name, value);
     if (credentials !== undefined) {
       const bearer = (token: string | undefined) => {
         // What fetch says of a value that it refuses shows the value.
@@ -246,7 +246,7 @@ export class Exchanges {
   /** What the user sends is nothing that a message may show. */
   #keepSecret(headers: Headers, url: string): void {
     for (const [name, value] of headers) {
-      if (isReserved(name) || isPublic(name)) continue;
+      if (this.#isReserved(name) || isPublic(name)) continue;
       for (const secret of this.#settings.serverText.learn(name, value)) this.#tellSecret(secret);
     }
     const warning = "in the clear";
@@ -258,7 +258,7 @@ export class Exchanges {
   /** To each core once. */
   #tellSecret(secret: string): void {
     if (this.#toldSecrets.has(secret)) return;
-    if (this.#toldSecrets.size > mostFailures) this.#toldSecrets.clear();
+    if (this.#toldSecrets.size > mostKept) this.#toldSecrets.clear();
     this.#toldSecrets.add(secret);
     this.#sink.learned(secret);
   }
@@ -290,9 +290,19 @@ export class Exchanges {
     }
   }
 
+  /** Asked once for each name. */
+  #isReserved(name: string): boolean {
+    const known = this.#reserved.get(name);
+    if (known !== undefined) return known;
+    if (this.#reserved.size > mostKept) this.#reserved.clear();
+    const isReserved = this.#sink.isReserved(name);
+    this.#reserved.set(name, isReserved);
+    return isReserved;
+  }
+
   #merge(into: Headers, layer: Headers): void {
     for (const [name, value] of layer) {
-      if (!isReserved(name)) {
+      if (!this.#isReserved(name)) {
         into.set(name, value);
       } else if (!this.#warned.has(name)) {
         this.#warned.add(name);
@@ -332,7 +342,7 @@ export class Exchanges {
     this.#failures.delete(call);
     this.#failures.set(call, failure);
     const [oldest] = this.#failures.keys();
-    if (this.#failures.size > mostFailures && oldest !== undefined) this.#failures.delete(oldest);
+    if (this.#failures.size > mostKept && oldest !== undefined) this.#failures.delete(oldest);
   }
 
   /** A response to a call has come. A refusal is kept for the provider of credentials, and for the failure. */
@@ -377,8 +387,4 @@ function refuseRead(response: Response): void {
 /** What every browser tells everyone. */
 function isPublic(name: string): boolean {
   return name === "user-agent" || name === "accept-language" || name === "origin" || name === "referer";
-}
-
-function isReserved(name: string): boolean {
-  return name === "accept" || name === "content-type" || name === "last-event-id" || name.startsWith("mcp-");
 }

@@ -4,7 +4,6 @@ import { ConfigError } from "../api/errors.js";
 import type { SendOptions } from "../api/options.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
-import type { CallHeaders } from "../http/exchanges.js";
 import type { Prepared } from "../options/call-spec.js";
 import { readTimeouts, type Settings } from "../options/settings.js";
 import { type ToolHeaders, versionMember } from "../session/tool-headers.js";
@@ -48,6 +47,7 @@ export function preparedRequest(
   const sent = token === undefined ? params : { ...params, _meta: { ...asked, progressToken: token } };
   const isTimed = "resumptionToken" in options;
   const wireId = names.of(id);
+  const { given, paramHeaders } = callHeaders(options);
   return {
     id,
     wireId,
@@ -61,13 +61,14 @@ export function preparedRequest(
       progress: token === undefined && wantsProgress(method, isTimed, settings),
       ...tool,
       ...(token === undefined ? {} : { token: json("params._meta.progressToken", token) }),
+      ...(isModern ? { paramHeaders, declaredParams: name === undefined ? {} : tools.of(params) } : {}),
       ...(isTimed ? { timed: true } : {}),
       ...stream(options),
       ...toolClock(tool.tool, settings),
     },
     about: { method, ...tool, ...(params.arguments === undefined ? {} : { arguments: params.arguments }) },
     signals: signalsOf(options),
-    headers: callHeaders(options, isModern && name !== undefined ? tools.of(params) : {}),
+    headers: { given },
     onToken: options.onresumptiontoken,
   };
 }
@@ -122,15 +123,18 @@ function toolClock(tool: string | undefined, { callMs }: Settings) {
 // The connection's own, whatever the Client passes; `mcp-*` and others are left out later, with a warning.
 const owned = new Set(["authorization", "dpop"]);
 
-/** `Mcp-Param-*` as the Client gives them, else as landfall knows them. */
-function callHeaders({ headers = {} }: SendOptions, known: Record<string, string>): CallHeaders {
-  const entries = Object.entries(headers).filter(([name]) => !owned.has(name.toLowerCase()));
-  const isParam = ([name]: [string, string]) => name.toLowerCase().startsWith("mcp-param-");
-  const params = entries.filter(isParam);
-  return {
-    given: entries.filter((entry) => !isParam(entry)),
-    params: params.length > 0 ? Object.fromEntries(params) : known,
-  };
+const paramPrefix = "mcp-param-";
+
+/** What the Client gives for one message: headers as they are, and `Mcp-Param-*` by the names behind that. */
+function callHeaders({ headers = {} }: SendOptions) {
+  const given: [string, string][] = [];
+  const paramHeaders: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const known = name.toLowerCase();
+    if (known.startsWith(paramPrefix)) paramHeaders[known.slice(paramPrefix.length)] = String(value);
+    else if (!owned.has(known)) given.push([name, value]);
+  }
+  return { given, paramHeaders };
 }
 
 function json(what: string, value: unknown): string {

@@ -4,17 +4,6 @@ import { isObject } from "../base/json.js";
 /** The member of `_meta` that makes a message modern. */
 export const versionMember = "io.modelcontextprotocol/protocolVersion";
 
-const sentinel = { start: "=?base64?", end: "?=" };
-
-/** A text as the value of a header: as it is where it survives that, else in base64 between two marks. */
-export function fieldValue(text: string): string {
-  const isMarked = text.startsWith(sentinel.start) && text.endsWith(sentinel.end);
-  const isPlain = /^[\t\x20-\x7e]+$/.test(text) && text === text.trim();
-  if (isPlain && !isMarked) return text;
-  const binary = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
-  return `${sentinel.start}${btoa(binary)}${sentinel.end}`;
-}
-
 /** A parameter of a tool that goes into a header, too. */
 interface Declaration {
   path: readonly string[];
@@ -127,14 +116,14 @@ export class ToolHeaders {
     return { result: leftOut.length === 0 ? result : { ...result, tools }, leftOut };
   }
 
-  /** The `Mcp-Param-*` headers of a call. */
+  /** What a call repeats in headers: texts, by the names behind `Mcp-Param-`. */
   of({ name, arguments: args }: Record<string, unknown>): Record<string, string> {
     const headers: Record<string, string> = {};
     for (const { path, header } of this.#declared.get(String(name)) ?? []) {
       const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), args);
       const isSent =
         typeof value === "string" || typeof value === "boolean" || (Number.isFinite(value) && isExact(value));
-      if (isSent) headers[`Mcp-Param-${header}`] = fieldValue(String(value));
+      if (isSent) headers[header] = String(value);
     }
     return headers;
   }

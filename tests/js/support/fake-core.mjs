@@ -53,6 +53,7 @@ export class FakeCore {
       notify: () => this.#next(),
       answer: () => ({ outputs: [] }),
       terminate: () => this.#next(),
+      is_reserved: (name) => name === "content-type" || name.startsWith("mcp-"),
       next_request_id: () => `fake-${this.#calls + 1}`,
       close: () => ({ outputs: [{ out: "closed" }] }),
       poll: () => this.#batches.shift(),

@@ -116,7 +116,7 @@ impl<'a> Server<'a> {
             self.shares.happened(Happened::Expired);
             return self.refuse(link, 401, None);
         }
-        let header = |name| request.headers.iter().find(|(known, _)| *known == name).map(|(_, v)| v.as_str());
+        let header = |name| request.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
         let body: Value =
             request.body.as_deref().map_or(Value::Null, |b| serde_json::from_str(b).expect("our JSON"));
         if request.manner == Manner::Bare {

@@ -98,7 +98,7 @@ impl Trace {
                 write!(line, "Message({call:?}, {})", client.text(*message))
             }
             Output::Transmit(exchange, request) => {
-                let has_name = |name: &&str| matches!(*name, "mcp-session-id" | "last-event-id");
+                let has_name = |name: &str| matches!(name, "mcp-session-id" | "last-event-id");
                 let told: Vec<_> = request.headers.iter().filter(|(name, _)| has_name(name)).collect();
                 let body = request.body.as_deref().unwrap_or_default();
                 write!(

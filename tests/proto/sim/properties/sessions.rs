@@ -59,7 +59,7 @@ impl Sessions {
 
 fn session(link: &Link) -> Option<&String> {
     let mut headers = link.request.headers.iter();
-    headers.find(|(known, _)| *known == "mcp-session-id").map(|(_, id)| id)
+    headers.find(|(known, _)| known == "mcp-session-id").map(|(_, id)| id)
 }
 
 fn is_ping(link: &Link) -> bool {
