@@ -24,6 +24,9 @@ function exchanges(options = {}) {
   const settings = readSettings(address, { fetch, ...options });
   const sink = {
     sent: () => {},
+    // The list itself is the core's, and tested there.
+    isReserved: (name) =>
+      ["accept", "content-type", "last-event-id"].includes(name) || name.startsWith("mcp-"),
     learned: () => {},
     push: (exchange, bytes) => said.push([exchange, new TextDecoder().decode(bytes)]),
     end: (exchange) => said.push([exchange, "END"]),

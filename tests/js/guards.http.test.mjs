@@ -74,7 +74,14 @@ test("a flight for credentials begins without what the last one failed with", as
 /** Exchanges over this `fetch`, and the secrets that they told. */
 function exchanges(options) {
   const learned = [];
-  const sink = { sent: nothing, learned: (secret) => learned.push(secret), end: nothing, fail: nothing };
+  const isReserved = () => false;
+  const sink = {
+    isReserved,
+    sent: nothing,
+    learned: (secret) => learned.push(secret),
+    end: nothing,
+    fail: nothing,
+  };
   const open = new Exchanges(readSettings(address, options), sink);
   const ask = (exchange, call) => open.open(exchange, address, { method: "POST" }, nothing, call);
   return { open, ask, learned };

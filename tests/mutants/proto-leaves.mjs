@@ -128,6 +128,18 @@ export default [
   },
   {
     file: "src/proto/header.rs",
+    from: "if is_marked(&text) { text } else { field_value(&text) };",
+    to: "field_value(&text);",
+    test: "--lib header",
+  },
+  {
+    file: "src/proto/header.rs",
+    from: "if given.is_empty() {",
+    to: "if !declared.is_empty() {",
+    test: "--lib header",
+  },
+  {
+    file: "src/proto/header.rs",
     from: "text.bytes().all(|byte| byte == b'\\t' || (0x20..=0x7E).contains(&byte))",
     to: "text.bytes().all(|byte| byte == b'\\t' || (0x20..=0x7F).contains(&byte))",
     test: "--lib proto::header",

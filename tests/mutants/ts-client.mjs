@@ -140,8 +140,8 @@ export default [
   },
   {
     file: "src/ts/sdk/messages.ts",
-    from: "params: params.length > 0 ? Object.fromEntries(params) : known,",
-    to: "params: { ...known, ...Object.fromEntries(params) },",
+    from: "paramHeaders[known.slice(paramPrefix.length)] = String(value);",
+    to: "paramHeaders[known] = String(value);",
     test: "tests/js/modern.test.mjs",
   },
   {

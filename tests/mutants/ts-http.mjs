@@ -225,7 +225,7 @@ export default [
   },
   {
     file: "src/ts/http/exchanges.ts",
-    from: "if (this.#failures.size > mostFailures && oldest !== undefined) this.#failures.delete(oldest);",
+    from: "if (this.#failures.size > mostKept && oldest !== undefined) this.#failures.delete(oldest);",
     to: "",
     test: "tests/js/guards.http.test.mjs",
   },

@@ -266,18 +266,6 @@ export default [
   },
   {
     file: "src/ts/session/tool-headers.ts",
-    from: "if (isPlain && !isMarked) return text;",
-    to: "if (isPlain) return text;",
-    test: "tests/js/modern.test.mjs",
-  },
-  {
-    file: "src/ts/session/tool-headers.ts",
-    from: " && text === text.trim();",
-    to: ";",
-    test: "tests/js/modern.test.mjs",
-  },
-  {
-    file: "src/ts/session/tool-headers.ts",
     from: "Number.isSafeInteger(value);",
     to: "value !== undefined;",
     test: "tests/js/modern.test.mjs",
