@@ -9,6 +9,7 @@ mod earlier;
 mod events;
 mod handling;
 mod handshake;
+mod hints;
 mod ladder;
 mod listen;
 mod liveness;

@@ -7,6 +7,7 @@ use super::error::ConfigError;
 use super::jsonrpc::{elements, field, string};
 use super::sorted::SortedMap;
 use super::time::Instant;
+use super::CallId;
 
 /// The option `replay`, as far as it is the same for all calls.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub(crate) fn is_read(method: &str) -> bool {
 pub(crate) struct Hints {
     safe: SortedMap<String, bool>,
     until: Option<Instant>,
+    /// The `tools/list` of ours that is under way: one for all calls.
+    pub(crate) asking: Option<CallId>,
 }
 
 impl Hints {
@@ -85,9 +88,9 @@ impl Hints {
         self.safe.clear();
     }
 
-    /// Whether the server says, now, that this tool may be executed twice.
-    pub(crate) fn allow(&self, now: Instant, tool: &str) -> bool {
-        self.until.is_none_or(|until| now < until) && self.safe.get(tool).copied().unwrap_or(false)
+    /// Whether the server says, now, that this tool may be executed twice. `None`: it says nothing.
+    pub(crate) fn of(&self, now: Instant, tool: &str) -> Option<bool> {
+        self.safe.get(tool).copied().filter(|_| self.until.is_none_or(|until| now < until))
     }
 }
 

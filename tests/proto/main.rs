@@ -16,6 +16,7 @@ mod handled;
 mod handshake;
 mod handshakes;
 mod hangs;
+mod hints;
 mod jsonrpc;
 mod listening;
 mod modern;

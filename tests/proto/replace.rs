@@ -147,12 +147,14 @@ fn a_call_that_a_forgotten_session_leaves_without_headers_ends_after_connect_ms_
 }
 
 #[test]
-fn hints_end_with_list_changed() {
+fn hints_end_with_list_changed_for_calls_to_come() {
     let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
-    let (_, _, post) = world.streaming();
+    let (sent, _, post) = world.streaming();
     world.body(post, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n");
     let call = lose(&mut world);
     assert_eq!(world.failure(call).reason, Reason::StreamLost);
+    world.cut(post);
+    assert!(world.is_pending(sent), "a call keeps the word under which it was sent");
 }
 
 #[test]
@@ -378,21 +380,24 @@ fn a_call_that_may_have_run_before_stays_unknown_when_its_second_request_is_refu
 }
 
 #[test]
-fn a_call_carried_into_a_new_session_is_not_sent_a_third_time_on_hints_that_are_gone() {
-    let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
-    let call = lose(&mut world);
-    let (_, post, _) = world.next_request();
-    world.head(post, 404, "", None);
-    world.end(post);
-    assert!(
-        !world.is_pending(call) || {
-            handshake(&mut world, "s2");
-            world
-                .requests
-                .iter()
-                .all(|(_, request)| !request.body.as_deref().unwrap_or("").contains("tools/call"))
+fn a_call_goes_on_in_the_next_session_by_the_hints_that_it_was_sent_under() {
+    for streams in [false, true] {
+        let mut world = with_hints(r#"{"readOnlyHint":true}"#, options());
+        let call = lose(&mut world);
+        let (_, mut post, _) = world.next_request();
+        if streams {
+            world.head(post, 200, SSE, None);
+            world.call();
+            post = world.request().0;
         }
-    );
+        world.head(post, 404, "", None);
+        world.end(post);
+        handshake(&mut world, "s2");
+        let (_, post, request) = world.next_request();
+        assert!(request.body.as_deref().unwrap_or_default().contains("tools/call"), "{request:?}");
+        answer(&mut world, post, &request, "{}");
+        assert!(world.answer(call).contains("result"));
+    }
 }
 
 #[test]

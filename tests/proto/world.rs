@@ -54,6 +54,10 @@ pub(crate) struct World {
     pub(crate) facts: Vec<SessionFacts>,
     pub(crate) ready: Option<(String, Option<String>)>,
     pub(crate) closed: bool,
+    /// Whether tests answer the client's own `tools/list`. Else the server has no tools, and says so at once.
+    pub(crate) lists: bool,
+    unlisted: VecDeque<(ExchangeId, String)>,
+    made: Vec<CallId>,
     wake: Option<Instant>,
 }
 
@@ -101,6 +105,9 @@ impl World {
             facts: Vec::new(),
             ready: None,
             closed: false,
+            lists: false,
+            unlisted: VecDeque::new(),
+            made: Vec::new(),
             wake: None,
         }
     }
@@ -182,6 +189,9 @@ impl World {
     pub(crate) fn drain(&mut self) {
         loop {
             match self.client.poll_output() {
+                Output::Transmit(exchange, request) if !self.lists && self.asks_hints(&request) => {
+                    self.unlisted.push_back((exchange, id_of(&request)));
+                }
                 Output::Transmit(exchange, request) => {
                     self.requests.push_back((exchange, request));
                     self.unsent.extend(self.sends.then_some(exchange));
@@ -223,10 +233,35 @@ impl World {
                 Output::Closed => self.closed = true,
                 Output::Timeout(next) => {
                     self.wake = next.map(|(at, _)| at);
+                    if let Some((exchange, id)) = self.unlisted.pop_front() {
+                        self.answer_without_tools(exchange, &id);
+                        continue;
+                    }
                     let Some(exchange) = self.unsent.pop_front() else { return };
                     self.client.handle_input(self.now, Input::Sent(exchange));
                 }
             }
+        }
+    }
+
+    /// Whether the client itself asks what the server says of its tools.
+    fn asks_hints(&self, request: &HttpRequest) -> bool {
+        let lists = request.body.as_deref().is_some_and(|body| body.contains("\"tools/list\""));
+        lists && request.call.is_none_or(|call| !self.made.contains(&call))
+    }
+
+    fn answer_without_tools(&mut self, exchange: ExchangeId, id: &str) {
+        let error = r#"{"code":-32601,"message":"no tools"}"#;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
+        let content_type = Some(JSON.to_string());
+        let head = ResponseHead { status: 200, content_type, ..ResponseHead::default() };
+        for input in [
+            Input::Sent(exchange),
+            Input::Head(exchange, head),
+            Input::Body(exchange, body.as_bytes()),
+            Input::End(exchange),
+        ] {
+            self.client.handle_input(self.now, input);
         }
     }
 
@@ -237,6 +272,7 @@ impl World {
 
     pub(crate) fn call_with(&mut self, spec: CallSpec) -> CallId {
         let call = self.client.call(self.now, spec).expect("valid clocks");
+        self.made.push(call);
         self.drain();
         call
     }

@@ -95,14 +95,23 @@ impl Client {
 
     /// What asks whether the server lives, in the words of a Client's messages.
     pub(super) fn probe_entry(&self, now: Instant) -> Call {
-        let dialect = match self.session.agreed {
-            Some(_) => &Dialect::Legacy,
-            None => &self.session.dialect,
-        };
-        let Question { rpc, meta, dialect } = dialect.probe_with();
+        let Question { rpc, meta, dialect } = self.words().probe_with();
         let mut entry = self.entry(now, Kind::Probe, rpc, members(rpc, "", meta, None));
         entry.request.dialect = dialect;
         entry
+    }
+
+    /// The `_meta` and the dialect of a request of our own.
+    pub(super) fn own_dialect(&self) -> (String, Dialect) {
+        let Question { meta, dialect, .. } = self.words().probe_with();
+        (meta.to_string(), dialect)
+    }
+
+    fn words(&self) -> &Dialect {
+        match self.session.agreed {
+            Some(_) => &Dialect::Legacy,
+            None => &self.session.dialect,
+        }
     }
 
     /// `MCP-Protocol-Version` of later messages, as the Client negotiated it.

@@ -361,6 +361,7 @@ impl Client {
             }
             (Kind::Listen, _) => self.on_listen_ended(now, call),
             (Kind::Scout, _) => self.on_scout_failed(now),
+            (Kind::List, settlement) => self.on_hints_told(now, &settlement),
             (Kind::Probe, settlement) if self.session.liveness.is_probe(call) => {
                 self.on_probed(now, &settlement)
             }

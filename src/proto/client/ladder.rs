@@ -44,7 +44,7 @@ impl Client {
         let entry = self.ledger.peek(call)?;
         let stream = entry.lineage.stream.as_ref();
         // A probe is not worth a resume, some pages may not resume, and some users do not want it.
-        let may_resume = entry.request.kind != Kind::Probe
+        let may_resume = !entry.request.kind.asks()
             && !entry.delivery.stranded
             && !self.session.no_resume
             && self.config.max_retries != Some(0);
@@ -54,6 +54,7 @@ impl Client {
             None if self.session.handshake.is_message(call) => Again::Handshake,
             None if entry.delivery.stranded && !self.may_carry_over(now, call) => Again::No,
             None if self.may_reissue(now, call) => Again::Reissue,
+            None if self.is_unsure(now, call) => Again::Unsure,
             None => Again::No,
         };
         let body = match stream.map(|stream| &stream.phase) {
@@ -112,6 +113,8 @@ impl Client {
                 let why = if limited(reason) { DropCause::Network.into() } else { loss.why };
                 self.reissue(now, call, reason, why, loss.floor);
             }
+            Step::Doubt(reason) => self.doubt(now, call, reason, loss),
+            Step::Learn => self.learn_hint(now, call),
             Step::Fail(reason) if limited(reason) => {
                 let most = known.max_retries.unwrap_or_default();
                 let text =

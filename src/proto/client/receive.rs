@@ -50,8 +50,8 @@ impl Client {
         }
         self.timers.stop(Owner::Call(call), Clock::FirstByte);
         let Some(entry) = self.ledger.get(call) else { return };
-        if entry.request.kind != Kind::Probe {
-            self.timers.stop(Owner::Call(call), Clock::Connect); // A probe has `connectMs` for its whole answer.
+        if !entry.request.kind.asks() {
+            self.timers.stop(Owner::Call(call), Clock::Connect); // A question has `connectMs` for its whole answer.
         }
         if let Some(posted_at) = entry.clocks.posted_at.take() {
             self.stats.histograms.first_byte_ms.record(millis(now.since(posted_at)));

@@ -33,17 +33,27 @@ impl Client {
         if let Some(decided) = entry.request.replay {
             return decided;
         }
-        let hinted = entry.request.tool.as_deref().is_some_and(|tool| self.session.hints.allow(now, tool));
-        is_read(&entry.request.method) || (replay == ReplayOption::Hints && hinted)
+        let hinted = || entry.delivery.hint(self.hint_of(now, entry)) == Some(true);
+        is_read(&entry.request.method) || (replay == ReplayOption::Hints && hinted())
     }
 
     /// Whether the call may be sent again now.
     pub(super) fn may_reissue(&self, now: Instant, call: CallId) -> bool {
+        self.may_reissue_if(now, call, |entry| self.is_safe(now, entry))
+    }
+
+    /// The same, where this says whether executing it twice does no harm.
+    pub(super) fn may_reissue_if(
+        &self,
+        now: Instant,
+        call: CallId,
+        safe: impl FnOnce(&Call) -> bool,
+    ) -> bool {
         let most = self.config.max_reissues;
         self.ledger.peek(call).filter(|entry| entry.request.kind == Kind::Request).is_some_and(|entry| {
             let reissues = entry.delivery.answered_reissues();
             waits_for_server(now, entry).is_none_or(|left| !left.is_zero())
-                && may_reissue(reissues, most, entry.outcome(), || self.is_safe(now, entry))
+                && may_reissue(reissues, most, entry.outcome(), || safe(entry))
         })
     }
 
@@ -137,6 +147,7 @@ impl Client {
         why: ReissueCause,
     ) -> Option<Stream> {
         self.stats.reissues += 1;
+        self.keep_hint(now, call);
         let stream = self.leave_stream(now, call);
         let entry = self.ledger.get(call)?;
         entry.lineage.adopts = false;

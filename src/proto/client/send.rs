@@ -1,11 +1,11 @@
 //! Sending: the queue, the connections it is bounded by, and the requests themselves.
 
 use super::{Client, Output};
-use crate::proto::error::{Outcome, Reason};
+use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{quote, Id};
-use crate::proto::ledger::{notification, request, Call, Kind};
+use crate::proto::ledger::{notification, request, Kind};
 use crate::proto::machines::dialect::{Asking, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn, Word};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
@@ -112,17 +112,7 @@ impl Client {
     }
 
     pub(super) fn post_at(&mut self, now: Instant, call: CallId, hop: Hop) {
-        // A re-issue that was safe when it was planned may not be any more: hints are asked when it goes.
-        let unsafe_now = |entry: &Call| {
-            let may_run_twice = entry.is_endless() || self.is_safe(now, entry);
-            entry.delivery.reissue_why.is_some() && entry.outcome() == Outcome::Unknown && !may_run_twice
-        };
-        if let Some(cause) =
-            self.ledger.peek(call).filter(|entry| unsafe_now(entry)).map(|entry| entry.delivery.cause)
-        {
-            let text = "its stream was lost, and the server withdrew its word that the call may run twice";
-            return self.fail(now, call, cause.unwrap_or(Reason::StreamLost), text);
-        }
+        self.keep_hint(now, call);
         let Some(entry) = self.ledger.get(call) else { return };
         let kind = entry.request.kind;
         if let Some(cursor) = entry.lineage.resume_from.take() {
@@ -143,7 +133,7 @@ impl Client {
         }
         let Some(entry) = self.ledger.get(call) else { return };
         let wire_id = entry.wire_id().clone();
-        let why = entry.delivery.reissue_why.take();
+        let why = entry.delivery.goes_out();
         let body = if kind.wants_response() {
             request(&wire_id, &entry.request.content)
         } else {
@@ -155,7 +145,6 @@ impl Client {
         };
         let Some(entry) = self.ledger.get(call) else { return };
         entry.lineage.stream = Some(Stream::new(exchange));
-        entry.delivery.never_left(); // Until it is handed to fetch.
         entry.clocks.posted_at = (kind == Kind::Request).then_some(now);
         match kind {
             Kind::Request => {
@@ -167,7 +156,7 @@ impl Client {
                     self.call_event(now, call, Event::Reissued { why, wire_id });
                 }
             }
-            Kind::Probe => {
+            Kind::Probe | Kind::List => {
                 let at = now + entry.request.timeouts.connect;
                 self.timers.set(Owner::Call(call), Clock::Connect, at);
             }

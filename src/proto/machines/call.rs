@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Control,
     /// A `ping` that asks whether the session lives.
     Probe,
+    /// A `tools/list` that asks whether a lost call may run twice.
+    List,
     /// A request that restores the state of a replaced session.
     Restore,
     /// A bare GET that asks where the redirects of the endpoint end.
@@ -48,7 +50,10 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether the server owes a response.
     pub(crate) fn wants_response(self) -> bool {
-        matches!(self, Self::Initialize | Self::Request | Self::Probe | Self::Restore | Self::Handshake)
+        matches!(
+            self,
+            Self::Initialize | Self::Request | Self::Probe | Self::List | Self::Restore | Self::Handshake
+        )
     }
 
     /// Whether it goes out without a session or a version: it asks for them.
@@ -58,7 +63,7 @@ impl Kind {
 
     /// Whether it asks something of the server, within `connectMs`.
     pub(crate) fn asks(self) -> bool {
-        matches!(self, Self::Probe | Self::Scout)
+        matches!(self, Self::Probe | Self::List | Self::Scout)
     }
 
     /// Whether the caller waits for its outcome.
@@ -166,7 +171,7 @@ impl Call {
 
     /// Whether a request of it ever left.
     pub(crate) fn was_sent(&self) -> bool {
-        self.lineage.stream.is_some() || self.delivery.reissues() > 0
+        self.lineage.stream.is_some() || self.delivery.reissues() > 0 || self.delivery.is_doubted()
     }
 }
 
@@ -248,6 +253,7 @@ mod tests {
             (Listen, false, false, false, false),
             (Control, false, false, false, false),
             (Probe, true, false, true, false),
+            (List, true, false, true, false),
             (Restore, true, false, false, false),
             (Scout, false, false, true, false),
         ];

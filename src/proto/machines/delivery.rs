@@ -29,6 +29,12 @@ pub(crate) struct Delivery {
     refused_since: Option<Instant>,
     /// Why the next POST is a re-issue.
     pub(crate) reissue_why: Option<ReissueCause>,
+    /// What the server said of its tool when it was sent, or later while it lived: that holds.
+    hint: Option<bool>,
+    /// The server was asked about its tool, on its behalf.
+    asked_hint: bool,
+    /// It is lost, and may be sent again if the server says so when it is asked.
+    doubt: Option<Doubt>,
     /// The first cause that made its stream unrecoverable.
     pub(crate) cause: Option<Reason>,
     /// A replacement of the session carried it over: once is enough.
@@ -49,6 +55,16 @@ pub(crate) struct Delivery {
     /// What was warned of, and how often it came again.
     pub(crate) warned: Vec<(&'static str, u64)>,
     pub(crate) attempt: Attempt,
+}
+
+/// A loss, to be told or answered by a re-issue once it is known whether that does harm.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Doubt {
+    pub(crate) reason: Reason,
+    pub(crate) why: ReissueCause,
+    pub(crate) text: String,
+    /// A `Retry-After`.
+    pub(crate) not_before: Instant,
 }
 
 /// Its request under way.
@@ -79,6 +95,9 @@ impl Delivery {
             arrived: false,
             refused_since: None,
             reissue_why: None,
+            hint: None,
+            asked_hint: false,
+            doubt: None,
             cause: None,
             carried_over: false,
             sent_beside: false,
@@ -135,6 +154,49 @@ impl Delivery {
         self.refused_since = self.refused_since.map(|since| since + slept);
     }
 
+    /// What the server says now of its tool. The first word stays.
+    pub(crate) fn hear_hint(&mut self, hint: Option<bool>) {
+        self.hint = self.hint.or(hint);
+    }
+
+    /// What the server said of its tool, as far as it is known; `now` is what it says now.
+    pub(crate) fn hint(&self, now: Option<bool>) -> Option<bool> {
+        self.hint.or(now)
+    }
+
+    /// Whether the server was asked about its tool.
+    pub(crate) fn has_asked_hint(&self) -> bool {
+        self.asked_hint
+    }
+
+    /// The server is asked about its tool meanwhile: once.
+    pub(crate) fn asks_hint(&mut self) {
+        self.asked_hint = true;
+    }
+
+    /// It waits for what the server says of its tool.
+    pub(crate) fn doubts(&mut self, doubt: Doubt) {
+        self.cause.get_or_insert(doubt.reason);
+        self.doubt = Some(doubt);
+    }
+
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.doubt.is_some()
+    }
+
+    /// The server was asked: what becomes of it is decided now.
+    pub(crate) fn decided(&mut self) -> Option<Doubt> {
+        self.asked_hint |= self.doubt.is_some();
+        self.doubt.take()
+    }
+
+    /// It is about to be handed to fetch, where nothing of it has left yet. Why it is, if that is a re-issue.
+    pub(crate) fn goes_out(&mut self) -> Option<ReissueCause> {
+        self.latest = Outcome::NotSent;
+        self.doubt = None;
+        self.reissue_why.take()
+    }
+
     /// Its POST goes out: from now on it may be executed.
     pub(crate) fn sent(&mut self) {
         self.latest = Outcome::Unknown;
@@ -161,6 +223,7 @@ impl Delivery {
         self.arrived |= self.latest != Outcome::NotSent;
         self.reissues += 1;
         self.reissue_why = Some(why);
+        self.doubt = None;
         self.cause.get_or_insert(cause);
     }
 
@@ -239,6 +302,33 @@ mod tests {
         assert_eq!(step(33, None), (1, None), "it was answered");
         assert_eq!(step(34, None), (2, None));
         assert_eq!(step(35, Some(false)), (2, None));
+    }
+
+    #[test]
+    fn the_first_word_of_its_tool_holds_and_it_is_asked_for_once() {
+        let mut delivery = delivery();
+        delivery.hear_hint(None);
+        assert_eq!(
+            [Some(true), Some(false), None].map(|now| delivery.hint(now)),
+            [Some(true), Some(false), None]
+        );
+        let doubt = Doubt {
+            reason: Reason::StreamLost,
+            why: DropCause::End.into(),
+            text: String::new(),
+            not_before: Instant::default(),
+        };
+        assert_eq!((delivery.decided(), delivery.has_asked_hint()), (None, false));
+        delivery.doubts(doubt.clone());
+        assert!(delivery.is_doubted() && !delivery.has_asked_hint());
+        assert_eq!((delivery.decided(), delivery.has_asked_hint()), (Some(doubt.clone()), true));
+        delivery.doubts(doubt);
+        delivery.reissue(DropCause::Session.into(), Reason::SessionLost);
+        assert_eq!((delivery.decided(), delivery.cause), (None, Some(Reason::StreamLost)));
+        for word in [Some(true), Some(false), None] {
+            delivery.hear_hint(word);
+            assert_eq!(delivery.hint(word), Some(true));
+        }
     }
 
     #[test]

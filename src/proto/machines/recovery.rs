@@ -89,6 +89,8 @@ pub(crate) enum Again {
     Handshake,
     /// It may be sent again.
     Reissue,
+    /// It may be sent again if the server says that its tool may run twice, and was not asked for that yet.
+    Unsure,
     No,
 }
 
@@ -130,6 +132,10 @@ pub(crate) enum Step {
     Subscribe(Reason),
     /// Sends its request again.
     Reissue(Reason),
+    /// Waits until the server was asked whether its tool may run twice; it is lost for this reason.
+    Doubt(Reason),
+    /// The same is asked, and it goes on meanwhile.
+    Learn,
     Fail(Reason),
 }
 
@@ -179,6 +185,7 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
         Happened::Lives if known.failures >= FAILURES_TO_ASK && known.body == Open::None => {
             match known.again {
                 Again::Reissue => Step::Reissue(Reason::RecoveryExhausted),
+                Again::Unsure => Step::Learn,
                 Again::Earlier | Again::Subscribe | Again::Handshake | Again::No => Step::Keep,
             }
         }
@@ -186,7 +193,9 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
 
         Happened::Failed(reason) => match known.again {
             Again::Earlier => Step::Wait(reason),
-            Again::Subscribe | Again::Handshake | Again::Reissue | Again::No => Step::Fail(reason),
+            Again::Subscribe | Again::Handshake | Again::Reissue | Again::Unsure | Again::No => {
+                Step::Fail(reason)
+            }
         },
         Happened::Lost(reason) => lost(reason, known),
 
@@ -251,7 +260,8 @@ fn lost(reason: Reason, known: &Known) -> Step {
         Again::Subscribe => Step::Subscribe(reason),
         Again::Handshake => Step::Greet(reason),
         Again::Reissue => Step::Reissue(reason),
-        Again::No => Step::Fail(reason),
+        Again::Unsure if known.may_ask => Step::Doubt(reason),
+        Again::Unsure | Again::No => Step::Fail(reason),
     }
 }
 
@@ -418,6 +428,8 @@ mod tests {
             (Happened::Lives, Known { failures: 1, ..tired }, Step::Keep),
             (Happened::Lives, Known { body: Open::Answer, ..tired }, Step::Keep),
             (Happened::Lives, Known { again: Again::No, ..tired }, Step::Keep),
+            (Happened::Lives, Known { again: Again::Unsure, ..tired }, Step::Learn),
+            (Happened::Lives, Known { again: Again::Unsure, failures: 1, ..tired }, Step::Keep),
         ]);
     }
 
@@ -425,6 +437,7 @@ mod tests {
     fn a_request_that_failed() {
         let why = Reason::HttpError;
         let earlier = Known { again: Again::Earlier, ..LOOSE };
+        let unsure = Known { again: Again::Unsure, ..LOOSE };
         check(&[
             (Happened::Failed(why), SAFE, Step::Fail(why)),
             (Happened::Failed(why), earlier, Step::Wait(why)),
@@ -432,6 +445,11 @@ mod tests {
             (Happened::Failed(why), earlier, Step::Wait(why)),
             (Happened::Lost(why), SAFE, Step::Reissue(why)),
             (Happened::Lost(why), LOOSE, Step::Fail(why)),
+            (Happened::Lost(why), unsure, Step::Doubt(why)),
+            (Happened::Lost(why), Known { may_ask: false, ..unsure }, Step::Fail(why)),
+            (Happened::Failed(why), unsure, Step::Fail(why)),
+            (dropped(DropCause::Network, false, false), unsure, Step::Doubt(Reason::StreamLost)),
+            (Happened::TimeUp, unsure, Step::Fail(Reason::IdleTimeout)),
         ]);
     }
 

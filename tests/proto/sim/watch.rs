@@ -31,6 +31,8 @@ pub(crate) struct Watch {
     /// What it claims of its execution.
     pub(crate) outcome: Option<Outcome>,
     pub(crate) posts: Vec<(LinkId, Sent)>,
+    /// The server's hints were known when it was sent, or came since.
+    pub(crate) hinted: bool,
     pub(crate) gets: usize,
     pub(crate) trail: Trail,
     /// Events in hand of streams that were given up; and how many of them failed since.
@@ -112,6 +114,7 @@ impl Watch {
             cancelled: false,
             outcome: None,
             posts: Vec::new(),
+            hinted: false,
             gets: 0,
             trail: Trail::default(),
             orphans: BTreeSet::new(),

@@ -19,7 +19,13 @@ impl Judge<'_> {
         self.note_session(id, link, delivery);
         self.note_refused(link, delivery);
         self.note_health(now, link, delivery);
-        let Some(watch) = link.call else { return };
+        let Some(watch) = link.call else {
+            let lists = link.request.body.as_deref().is_some_and(|body| body.contains("\"tools/list\""));
+            if lists && matches!(delivery, Delivery::End) {
+                self.on_listed();
+            }
+            return;
+        };
         self.note_alone(now, watch, None, network);
         let seen = &mut self.watches[watch];
         let is_rival = network.is_rival(id);

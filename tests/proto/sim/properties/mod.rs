@@ -155,6 +155,14 @@ impl<'a> Judge<'a> {
         self.watches.push(Watch::new(now, call, plan, bounds));
     }
 
+    /// The server said what its tools are: that holds for what was sent, whatever it says later.
+    fn on_listed(&mut self) {
+        self.listed = true;
+        for watch in self.watches.iter_mut().filter(|watch| !watch.posts.is_empty()) {
+            watch.hinted = true;
+        }
+    }
+
     pub(crate) fn on_cancel(&mut self, plan: usize) {
         for watch in self.watches.iter_mut().filter(|watch| watch.plan == Some(plan)) {
             watch.cancelled = true;

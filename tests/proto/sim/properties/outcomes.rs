@@ -68,8 +68,7 @@ impl Judge<'_> {
     /// The answer is the call's own, and no event before it was lost unreported.
     fn on_answer(&mut self, watch: usize, text: &str, server: &Server<'_>) {
         let Some(plan) = self.watches[watch].plan else {
-            self.listed = true;
-            return;
+            return self.on_listed();
         };
         let answer: serde_json::Value = serde_json::from_str(text).expect("an answer is JSON");
         let work = answer["result"]["work"].as_u64().or_else(|| answer["error"]["data"]["work"].as_u64());

@@ -93,7 +93,9 @@ impl Judge<'_> {
     fn on_post(&mut self, now: Time, id: LinkId, watch: usize, network: &Network) {
         let plan = self.plan(watch);
         let replay = self.schedule.client.replay;
-        let hinted = self.listed && replay == ReplayOption::Hints;
+        let first = &mut self.watches[watch];
+        first.hinted |= first.posts.is_empty() && self.listed;
+        let hinted = first.hinted && replay == ReplayOption::Hints;
         let safe = plan.is_none_or(|plan| match plan.tool {
             Tool::Once | Tool::Notify => false,
             Tool::Same | Tool::Pure => hinted,
