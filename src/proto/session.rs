@@ -50,8 +50,8 @@ pub(crate) struct Session {
     pub(crate) began: bool,
     /// Header names of a request that was answered: a preflight let them pass.
     pub(crate) allowed_headers: SortedSet<HeaderName>,
-    /// The page may not resume here: GETs are rejected while POSTs are answered.
-    pub(crate) no_resume: bool,
+    /// Until then the page is taken for one that may not resume here: GETs were rejected while POSTs were answered.
+    pub(crate) no_resume_until: Instant,
     /// Streams that fell silent.
     pub(crate) idle_drops: u32,
     /// Whether it lives.
@@ -92,7 +92,7 @@ impl Session {
             handshake: Handshake::default(),
             began: false,
             allowed_headers: SortedSet::default(),
-            no_resume: false,
+            no_resume_until: Instant::default(),
             idle_drops: 0,
             liveness: Liveness::default(),
             outage: Outage::default(),

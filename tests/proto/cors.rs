@@ -1,6 +1,6 @@
 //! A page of another origin: fetch rejects without a cause, so it is judged by what worked before.
 
-use crate::world::{id_of, known_session, note, options, World, JSON, SSE};
+use crate::world::{header, id_of, known_session, note, options, result, World, JSON, SSE};
 use landfall::proto::{CallId, CallSpec, Hint, Options, Reason};
 
 fn cross_origin() -> Options {
@@ -46,12 +46,8 @@ fn a_session_id_that_is_not_exposed_is_named_when_the_next_request_is_refused() 
     assert!(failure.text.contains("Mcp-Session-Id in Access-Control-Expose-Headers"), "{}", failure.text);
 }
 
-#[test]
-fn resumes_rejected_twice_while_posts_are_answered_turn_resuming_off_for_the_endpoint() {
-    let mut world = World::connected(cross_origin());
-    let (call, _, post) = world.streaming();
-    world.body(post, &note("1", "a"));
-    world.cut(post);
+/// Rejects each resume, and answers all else, until the call has ended.
+fn reject_resumes(world: &mut World, call: CallId) {
     while world.is_pending(call) {
         let (_, exchange, request) = world.next_request();
         if request.body.is_none() {
@@ -62,15 +58,79 @@ fn resumes_rejected_twice_while_posts_are_answered_turn_resuming_off_for_the_end
             world.end(exchange);
         }
     }
-    let failure = world.failure(call);
-    assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::ResumeRejected, Some(Hint::Cors)));
-    assert!(failure.text.contains("last-event-id"), "{}", failure.text);
-    assert_eq!(failure.diagnostics.attempts.len(), 2, "a third was planned, and not made");
-    world.take_cancelled();
-    let (call, _, post) = world.streaming();
+}
+
+fn cut_behind_an_event(world: &mut World) -> (CallId, String) {
+    let (call, id, post) = world.streaming();
     world.body(post, &note("1", "a"));
     world.cut(post);
-    assert_eq!(world.failure(call).reason, Reason::StreamLost, "and at once the next time");
+    (call, id)
+}
+
+#[test]
+fn resumes_rejected_twice_while_posts_are_answered_end_that_call_and_for_a_minute_none_is_tried() {
+    let mut world = World::connected(cross_origin());
+    let (call, _) = cut_behind_an_event(&mut world);
+    reject_resumes(&mut world, call);
+    let failure = world.failure(call);
+    assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::ResumeRejected, Some(Hint::Cors)));
+    assert!(failure.text.contains("perhaps the server does not list last-event-id"), "{}", failure.text);
+    assert_eq!(failure.diagnostics.attempts.len(), 2, "a third was planned, and not made");
+    world.take_cancelled();
+    world.pass(59_000);
+    let (call, _) = cut_behind_an_event(&mut world);
+    let failure = world.failure(call);
+    assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::StreamLost, Some(Hint::Cors)));
+    assert!(failure.text.contains("perhaps"), "it had an event id: {}", failure.text);
+    world.take_cancelled();
+    world.pass(1_000);
+    let (call, id) = cut_behind_an_event(&mut world);
+    let (_, get, _) = world.next_request();
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"), "after a minute it is tried again");
+}
+
+#[test]
+fn a_resume_that_is_answered_ends_the_belief_that_none_is_possible() {
+    let mut world = World::connected(cross_origin());
+    let (other, id, post) = world.streaming();
+    world.body(post, &note("o/1", "a"));
+    let (call, _) = cut_behind_an_event(&mut world);
+    let (_, get, _) = world.next_request();
+    world.cut(get);
+    world.cut(post);
+    // The first call is given up while a resume of the other is under way.
+    let mut others = None;
+    while world.is_pending(call) {
+        let (_, exchange, request) = world.next_request();
+        match (header(&request, "last-event-id"), &request.body) {
+            (Some("o/1"), _) => others = Some(exchange),
+            (Some(_), _) => world.cut(exchange),
+            (None, Some(body)) if body.contains("\"ping\"") => {
+                world.head(exchange, 200, JSON, None);
+                let id = id_of(&request);
+                world.body(exchange, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+                world.end(exchange);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(world.failure(call).reason, Reason::ResumeRejected);
+    assert!(world.is_pending(other), "the verdict ends one call");
+    let get = others.unwrap_or_else(|| {
+        world.requests.retain(|(_, request)| request.body.is_none());
+        world.next_request().1
+    });
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(other).contains("ok"));
+    world.requests.clear();
+    let (call, id) = cut_behind_an_event(&mut world);
+    let (_, get, _) = world.next_request();
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
 }
 
 #[test]

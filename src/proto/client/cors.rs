@@ -1,6 +1,8 @@
 //! CORS: in a page, a cross-origin fetch rejects without a cause, so it is judged by what worked before
 //! (ARCHITECTURE.md, "Sessions and eras").
 
+use std::time::Duration;
+
 use super::Client;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{DropCause, Hint};
@@ -9,15 +11,42 @@ use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
+/// So long it is believed that a page may not resume. Nothing says so, and what kept it may pass.
+const NO_RESUME: Duration = Duration::from_secs(60);
+/// What a rejected resume may mean.
+const PERHAPS: &str = "perhaps the server does not list last-event-id in Access-Control-Allow-Headers";
+
 /// Headers that a cross-origin request may always carry.
 const SAFELISTED: [&str; 1] = ["accept"];
 
 impl Client {
     /// A request was answered: its headers passed.
     pub(super) fn headers_passed(&mut self, call: CallId) {
-        if let Some(entry) = self.ledger.peek(call).filter(|_| self.config.cross_origin) {
-            self.session.allowed_headers.extend(entry.delivery.attempt.headers.iter().cloned());
+        let Some(entry) = self.ledger.peek(call).filter(|_| self.config.cross_origin) else { return };
+        if entry.delivery.attempt.headers.iter().any(|name| name == "last-event-id") {
+            self.session.no_resume_until = Instant::default();
         }
+        self.session.allowed_headers.extend(entry.delivery.attempt.headers.iter().cloned());
+    }
+
+    /// Whether the page may resume here, as far as is known.
+    pub(super) fn page_may_resume(&self, now: Instant) -> bool {
+        now >= self.session.no_resume_until
+    }
+
+    /// Why a stream that ended can't be resumed.
+    pub(super) fn no_way_back(&mut self, now: Instant, call: CallId) -> String {
+        let has_cursor = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
+        if has_cursor && self.config.max_retries == Some(0) {
+            return "it is not resumed (reconnectionOptions.maxRetries is 0)".to_string();
+        }
+        if has_cursor && !self.page_may_resume(now) {
+            if let Some(entry) = self.ledger.get(call) {
+                entry.diagnostics.hint = Some(Hint::Cors);
+            }
+            return format!("resumes were rejected just now while other requests were answered: {PERHAPS}");
+        }
+        "without an event id to resume from".to_string()
     }
 
     /// A POST was rejected before headers. Where it added header names to a request that succeeded, it is tried once
@@ -61,24 +90,24 @@ impl Client {
         (!added.is_empty()).then(|| added.join(", "))
     }
 
-    /// A session answered while resumes were rejected twice: the page may not resume here.
+    /// A session answered while resumes were rejected twice: the page may not resume here, perhaps.
     pub(super) fn judge_rejected_resumes(&mut self, now: Instant) {
         if !self.config.cross_origin {
             return;
         }
         for call in self.ledger.calls() {
-            let Some(added) = self.added_headers(call) else { continue };
+            if self.added_headers(call).is_none() {
+                continue;
+            }
             let Some(entry) = self.ledger.get(call) else { continue };
             let rejected = entry.request.kind == Kind::Request
                 && entry.lineage.stream.as_ref().is_some_and(|s| s.rejected >= 2 && !s.is_open());
             if !rejected {
                 continue;
             }
-            self.session.no_resume = true;
+            self.session.no_resume_until = now + NO_RESUME;
             entry.diagnostics.hint = Some(Hint::Cors);
-            let text = format!(
-                "the browser refuses to resume; the server must list {added} in Access-Control-Allow-Headers"
-            );
+            let text = format!("its resumes were rejected while other requests were answered: {PERHAPS}");
             self.lost(now, call, Reason::ResumeRejected, DropCause::Network.into(), &text, None);
         }
     }

@@ -46,7 +46,7 @@ impl Client {
         // A probe is not worth a resume, some pages may not resume, and some users do not want it.
         let may_resume = !entry.request.kind.asks()
             && !entry.delivery.stranded
-            && !self.session.no_resume
+            && self.page_may_resume(now)
             && self.config.max_retries != Some(0);
         let again = match entry.lineage.earlier {
             _ if entry.is_endless() && entry.diagnostics.events > 0 => Again::Subscribe,

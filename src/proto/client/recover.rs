@@ -67,8 +67,8 @@ impl Client {
         self.note_subscription(now, call, events);
         let said = self.stream(call).filter(|_| !known.resumable).and_then(|stream| stream.said.take());
         let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
-        let text =
-            format!("the stream ended without an answer, and without an event id to resume from{said}");
+        let why = self.no_way_back(now, call);
+        let text = format!("the stream ended without an answer, and {why}{said}");
         self.obey(now, call, step, &known, Loss::new(cause, &text));
     }
 
