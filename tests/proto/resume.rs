@@ -449,3 +449,19 @@ fn polite_closes_without_a_retry_are_waited_out_apart() {
     }
     assert!(late >= 5, "500 ms, a quarter either way, and up to 500 ms more: {late} of 20");
 }
+
+#[test]
+fn where_there_is_no_session_a_refused_cursor_is_gone_and_nobody_is_asked() {
+    for status in [400, 404, 410] {
+        let known = crate::world::known_session(None, Some("2025-11-25"), Some("{}"));
+        let mut world = World::new(Options { resume: Some(known), ..options() });
+        world.client.connect(world.now);
+        world.drain();
+        let (call, _, post) = world.streaming();
+        world.body(post, &note("1", "a"));
+        world.cut(post);
+        let (_, get, _) = world.next_request();
+        world.head(get, status, "", None);
+        assert_eq!(world.failure(call).reason, Reason::ResumeRejected, "{status}");
+    }
+}

@@ -77,6 +77,7 @@ impl Client {
             max_retries: self.config.max_retries,
             was_refused: stream.is_some_and(|stream| stream.refused),
             may_ask: self.is_ready(),
+            has_session: self.session.facts.session_id.is_some(),
             may_double: self.is_ready() && !entry.delivery.sent_beside && !has_floor,
             cause: entry.delivery.cause,
         })

@@ -62,6 +62,8 @@ pub(crate) struct Known {
     pub(crate) was_refused: bool,
     /// The session can be asked.
     pub(crate) may_ask: bool,
+    /// There is a session, that may be what a server does not know.
+    pub(crate) has_session: bool,
     /// It may be sent again beside its silent body.
     pub(crate) may_double: bool,
     /// The first cause that made its stream unrecoverable.
@@ -173,7 +175,11 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
         Happened::Refused { status: 401, .. } => Step::Fail(Reason::Unauthorized),
         Happened::Refused { status: 403, .. } => Step::Fail(Reason::Forbidden),
         // The event may be gone, or the session. Where that lives, a store shared by several servers may lag: once more.
-        Happened::Refused { status: 400 | 404 | 410, .. } if !known.was_refused && known.may_ask => Step::Ask,
+        Happened::Refused { status: 400 | 404 | 410, .. }
+            if known.has_session && !known.was_refused && known.may_ask =>
+        {
+            Step::Ask
+        }
         Happened::Refused { status: 400 | 404 | 410, .. } => lost(Reason::ResumeRejected, known),
         Happened::Refused { status, .. } if passes(status) => resume(happened, Pace::Backoff, known),
         Happened::Refused { redirected: true, .. } => Step::Fail(Reason::Redirected),
@@ -295,6 +301,7 @@ mod tests {
         max_retries: None,
         was_refused: false,
         may_ask: true,
+        has_session: true,
         may_double: true,
         cause: None,
     };
@@ -390,6 +397,7 @@ mod tests {
                 (refused(status), again, Step::Fail(rejected)),
                 (refused(status), Known { again: Again::Reissue, ..again }, Step::Reissue(rejected)),
                 (refused(status), Known { may_ask: false, ..PLAIN }, Step::Fail(rejected)),
+                (refused(status), Known { has_session: false, ..PLAIN }, Step::Fail(rejected)),
             ]);
         }
         for status in [200, 204, 307, 402, 405, 406, 415, 501] {
