@@ -248,6 +248,22 @@ impl Cursor {
         (known, report)
     }
 
+    /// The stream ended, and there is no place to resume from. If that is for want of an id before a broken event, the
+    /// place is behind that: it is given up, and the rest of the stream is not. Whether it is so.
+    pub(crate) fn passes_broken(&mut self) -> bool {
+        if self.id.is_some() || self.unusable {
+            return false;
+        }
+        let first = self.blocks.iter().position(|block| block.id.is_some());
+        let Some(place) = first.filter(|place| self.blocks[*place].broken) else { return false };
+        let Some(Block { id: Some(id), hash, .. }) = self.blocks.remove(place) else { return false };
+        self.failed -= 1;
+        self.commit(&id);
+        self.seen.insert(hash);
+        self.advance();
+        self.id.is_some() && !self.unusable
+    }
+
     /// The id that was committed last.
     pub(crate) fn committed(&self) -> Option<&str> {
         self.id.as_deref()

@@ -141,6 +141,8 @@ pub(crate) struct Stream {
     pub(crate) rejected: u32,
     /// Broken copies of an event: the second is final.
     pub(crate) broken: u32,
+    /// The first event was broken and is given up: nothing that came since shows that it was not the answer.
+    pub(crate) passed: bool,
     /// The cursor was refused while the session lived; a shared store may lag, so it is asked once more.
     pub(crate) refused: bool,
     /// When its last GET was sent.
@@ -191,6 +193,7 @@ impl Stream {
             failures: 0,
             rejected: 0,
             broken: 0,
+            passed: false,
             refused: false,
             last_get: None,
             not_before: Instant::default(),
@@ -244,5 +247,6 @@ impl Stream {
         self.failures = 0;
         self.rejected = 0;
         self.refused = false;
+        self.passed = false;
     }
 }

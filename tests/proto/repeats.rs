@@ -93,12 +93,23 @@ fn after_a_broken_event_was_healed_the_cursor_is_behind_all_that_was_handled() {
 }
 
 #[test]
-fn a_broken_first_event_is_no_cursor() {
-    let mut world = World::connected(options());
-    let (call, _, post) = world.streaming();
-    world.body(post, "id: 1\ndata: {\n\n");
-    world.end(post);
-    assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
+fn behind_a_broken_first_event_its_stream_is_resumed() {
+    for rest in [String::new(), note("2", "b")] {
+        let mut world = World::connected(options());
+        let (call, id, post) = world.streaming();
+        world.body(post, &("id: 1\ndata: {\n\n".to_string() + &rest));
+        world.cut(post);
+        let (_, get, request) = world.next_request();
+        let place = if rest.is_empty() { "1" } else { "2" };
+        assert_eq!(header(&request, "last-event-id"), Some(place));
+        world.head(get, 200, SSE, None);
+        world.body(get, &(note("1", "given up") + &note("3", "c") + &result(&id)));
+        assert!(world.answer(call).contains("ok"));
+        let told = world.messages.join("");
+        assert!(told.contains("\"c\"") && !told.contains("given up"), "{told}");
+        assert!(world.names().contains(&"malformed_event"));
+        world.assert_nothing_is_left();
+    }
 }
 
 /// A server that sends an event again on the stream that has brought it.

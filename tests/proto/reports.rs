@@ -69,14 +69,22 @@ fn serve_while_pending(
 }
 
 #[test]
-fn a_broken_answer_without_an_id_before_it_is_malformed_and_not_a_timeout() {
-    let mut world = World::connected(options());
-    let (call, _, post) = world.streaming();
-    world.body(post, "id: a1\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"resu\n\n");
-    assert!(world.is_pending(call), "the stream may still bring the answer");
-    world.end(post);
-    assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
-    world.assert_nothing_is_left();
+fn a_broken_answer_that_nothing_follows_is_malformed_and_not_a_timeout() {
+    for id in ["", "id: a1\n"] {
+        let mut world = World::connected(options());
+        let (call, _, post) = world.streaming();
+        world.body(post, &format!("{id}data: {{\"jsonrpc\":\"2.0\",\"id\":7,\"resu\n\n"));
+        assert!(world.is_pending(call), "the stream may still bring the answer");
+        world.end(post);
+        if !id.is_empty() {
+            assert!(world.is_pending(call), "and so may what is behind it");
+            let (_, get, _) = world.next_request();
+            world.head(get, 200, SSE, None);
+            world.end(get);
+        }
+        assert_eq!(world.failure(call).reason, Reason::MalformedResponse);
+        world.assert_nothing_is_left();
+    }
 }
 
 #[test]

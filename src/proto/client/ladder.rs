@@ -71,6 +71,7 @@ impl Client {
             body,
             is_silent: stream.is_some_and(|stream| stream.race.is_silent()),
             broken: stream.map_or(0, |stream| stream.broken),
+            passed: stream.is_some_and(|stream| stream.passed),
             barren: stream.map_or(0, |stream| stream.barren),
             misses: stream.map_or(0, |stream| stream.misses),
             failures: stream.map_or(0, |stream| stream.failures),

@@ -52,6 +52,8 @@ pub(crate) struct Known {
     pub(crate) is_silent: bool,
     /// Broken copies of its last event.
     pub(crate) broken: u32,
+    /// Its first event was broken and is given up, and nothing came since.
+    pub(crate) passed: bool,
     /// Attempts in a row that brought nothing new; of which got no headers; of which say nothing of the session.
     pub(crate) barren: u32,
     pub(crate) misses: u32,
@@ -145,6 +147,10 @@ pub(crate) enum Step {
 pub(crate) fn next(happened: Happened, known: &Known) -> Step {
     match happened {
         Happened::Dropped { .. } if known.broken > 1 || (known.broken == 1 && !known.resumable) => {
+            Step::Fail(Reason::MalformedResponse)
+        }
+        // Nothing comes behind it: it was the answer.
+        Happened::Dropped { cause: DropCause::End, .. } if known.passed && known.barren > 0 => {
             Step::Fail(Reason::MalformedResponse)
         }
         Happened::Dropped { hedged: true, .. } => Step::Promote,
@@ -295,6 +301,7 @@ mod tests {
         body: Open::None,
         is_silent: false,
         broken: 0,
+        passed: false,
         barren: 0,
         misses: 0,
         failures: 0,
@@ -343,6 +350,13 @@ mod tests {
             (cut, Known { broken: 1, ..PLAIN }, WAIT),
             (cut, Known { broken: 2, ..PLAIN }, Step::Fail(Reason::MalformedResponse)),
             (cut, Known { broken: 1, ..SAFE }, Step::Fail(Reason::MalformedResponse)),
+            (end, Known { broken: 1, passed: true, ..PLAIN }, WAIT),
+            (cut, Known { broken: 1, passed: true, barren: 1, ..PLAIN }, WAIT),
+            (
+                end,
+                Known { broken: 1, passed: true, barren: 1, ..PLAIN },
+                Step::Fail(Reason::MalformedResponse),
+            ),
             (cut, Known { failures: 5, ..PLAIN }, WAIT),
         ]);
     }

@@ -203,6 +203,18 @@ impl Trail {
         done.filter_map(|event| self.id(event, server)).last().unwrap_or(Place::Nowhere)
     }
 
+    /// The stream ended. Where the first event that has an id came broken, it is given up: the place is behind it.
+    pub(crate) fn pass_broken(&mut self, server: &Server<'_>) {
+        if self.committed(server) != Place::Nowhere {
+            return;
+        }
+        let first = self.events.iter().position(|event| self.id(event, server).is_some());
+        let Some(first) = first.filter(|first| self.events[*first].state == State::Broken) else { return };
+        if let Some(Place::Cursor(_)) = self.id(&self.events[first], server) {
+            self.events[first].state = State::Done;
+        }
+    }
+
     /// Where a resume may go on: with nothing handled, behind the first event that the client has.
     pub(crate) fn place(&self, server: &Server<'_>) -> Place {
         let committed = self.committed(server);

@@ -175,6 +175,7 @@ impl Judge<'_> {
             && !self.stood_still
             && !matches!(self.schedule.client.scheduler, Some(Scheduler::Hurries));
         let early = seen.floor.take().is_some_and(|floor| now < floor);
+        seen.trail.pass_broken(server);
         let place = seen.trail.place(server);
         let right = place == Place::Cursor(cursor.unwrap_or_default().to_string()) || odd;
         let retry = seen.retry;
