@@ -12,6 +12,7 @@ use super::machines::redirect::Endpoint;
 use super::repeats::Repeats;
 use super::replay::Hints;
 use super::sorted::{SortedMap, SortedSet};
+use super::time::Instant;
 use super::CallId;
 
 /// Where the session stands.

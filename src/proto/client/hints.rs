@@ -8,6 +8,7 @@ use crate::proto::event::Settlement;
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::delivery::Doubt;
 use crate::proto::replay::ReplayOption;
+use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
@@ -41,15 +42,17 @@ impl Client {
 
     /// The call's stream is lost for good, and whether it may be sent again is asked for.
     pub(super) fn doubt(&mut self, now: Instant, call: CallId, reason: Reason, loss: Loss<'_>) {
-        let floor = loss.floor.unwrap_or_default().max(self.floor(now, call));
-        let stream = self.leave_stream(now, call);
-        if let Some(exchange) = stream.as_ref().and_then(|stream| stream.exchange()) {
+        self.drop_plans(call);
+        if let Some(exchange) = self.stream(call).and_then(|stream| stream.exchange()) {
             self.abort(exchange);
         }
-        let place = stream.as_ref().and_then(|stream| stream.cursor.committed()).map(|id| self.shown(id));
+        // Its handlers may still report: it is not over.
+        if let Some(stream) = self.stream(call) {
+            stream.phase = Phase::Waiting;
+            (stream.resting, stream.scheduled) = (false, false);
+        }
         let Some(entry) = self.ledger.get(call) else { return };
-        entry.diagnostics.last_event_id = place;
-        let (why, text, not_before) = (loss.why, loss.text.to_string(), now + floor);
+        let (why, text, not_before) = (loss.why, loss.text.to_string(), now + loss.floor.unwrap_or_default());
         entry.delivery.doubts(Doubt { reason, why, text, not_before });
         self.set_clocks(now, call);
         self.ask_hints(now);

@@ -158,21 +158,28 @@ impl Client {
 
     /// Takes the call out of its stream: nothing that was planned for that happens any more.
     pub(super) fn leave_stream(&mut self, now: Instant, call: CallId) -> Option<Stream> {
-        self.stop_race(call);
         self.skip_failed(now, call);
         self.note_given_up(call);
+        self.drop_plans(call);
+        let entry = self.ledger.get(call)?;
+        let stream = entry.lineage.stream.take();
+        entry.lineage.orphans.extend(stream.iter().flat_map(|stream| stream.cursor.held()));
+        stream
+    }
+
+    /// Nothing that was planned for the call's stream, or that it waits for, happens any more.
+    pub(super) fn drop_plans(&mut self, call: CallId) {
+        self.stop_race(call);
         self.dispatch.leave(call);
         self.session.outage.unpark(call);
         self.session.endpoint.gone(call);
         self.end_questions(call);
         self.credentials.leave(call);
         self.stop_timers_of_stream(call);
-        let entry = self.ledger.get(call)?;
-        let stream = entry.lineage.stream.take();
-        entry.lineage.orphans.extend(stream.iter().flat_map(|stream| stream.cursor.held()));
-        entry.lineage.questions = 0;
-        entry.lineage.planned = None;
-        stream
+        if let Some(entry) = self.ledger.get(call) {
+            entry.lineage.questions = 0;
+            entry.lineage.planned = None;
+        }
     }
 
     /// The id that a message of this call is sent again under: of the type of the first, for a server may know no other.

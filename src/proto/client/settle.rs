@@ -190,9 +190,7 @@ impl Client {
         diagnostics.ended_at = now.as_millis();
         diagnostics.protocol_version.clone_from(&self.session.facts.protocol_version);
         let cursor = entry.lineage.stream.as_ref().and_then(|stream| stream.cursor.committed());
-        if let Some(id) = cursor {
-            diagnostics.last_event_id = Some(self.shown(id));
-        }
+        diagnostics.last_event_id = cursor.map(|id| self.shown(id));
         for recent in &mut diagnostics.recent {
             recent.id = recent.id.take().map(|id| self.shown(&id));
         }

@@ -171,7 +171,7 @@ impl Call {
 
     /// Whether a request of it ever left.
     pub(crate) fn was_sent(&self) -> bool {
-        self.lineage.stream.is_some() || self.delivery.reissues() > 0 || self.delivery.is_doubted()
+        self.lineage.stream.is_some() || self.delivery.reissues() > 0
     }
 }
 

@@ -180,10 +180,6 @@ impl Delivery {
         self.doubt = Some(doubt);
     }
 
-    pub(crate) fn is_doubted(&self) -> bool {
-        self.doubt.is_some()
-    }
-
     /// The server was asked: what becomes of it is decided now.
     pub(crate) fn decided(&mut self) -> Option<Doubt> {
         self.asked_hint |= self.doubt.is_some();
@@ -320,7 +316,7 @@ mod tests {
         };
         assert_eq!((delivery.decided(), delivery.has_asked_hint()), (None, false));
         delivery.doubts(doubt.clone());
-        assert!(delivery.is_doubted() && !delivery.has_asked_hint());
+        assert!(!delivery.has_asked_hint());
         assert_eq!((delivery.decided(), delivery.has_asked_hint()), (Some(doubt.clone()), true));
         delivery.doubts(doubt);
         delivery.reissue(DropCause::Session.into(), Reason::SessionLost);
