@@ -209,7 +209,7 @@ impl Client {
                 self.act_on_gap(now, call);
             }
         }
-        self.stream(call).is_some()
+        self.stream(call).is_some_and(|stream| stream.is_open())
     }
 
     /// Whether other streams count with this prefix too.

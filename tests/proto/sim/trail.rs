@@ -203,12 +203,13 @@ impl Trail {
         done.filter_map(|event| self.id(event, server)).last().unwrap_or(Place::Nowhere)
     }
 
-    /// The stream ended. Where the first event that has an id came broken, it is given up: the place is behind it.
+    /// The stream ended. Where the first event that holds the place came broken, it is given up: the place is behind it.
     pub(crate) fn pass_broken(&mut self, server: &Server<'_>) {
         if self.committed(server) != Place::Nowhere {
             return;
         }
-        let first = self.events.iter().position(|event| self.id(event, server).is_some());
+        let waits = |event: &Arrived| event.state != State::Done && self.id(event, server).is_some();
+        let first = self.events.iter().position(waits);
         let Some(first) = first.filter(|first| self.events[*first].state == State::Broken) else { return };
         if let Some(Place::Cursor(_)) = self.id(&self.events[first], server) {
             self.events[first].state = State::Done;
