@@ -144,7 +144,7 @@ impl Client {
         }
     }
 
-    fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
+    pub(super) fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
         if moved && self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens) {
             let token = self.stream(call).and_then(|stream| stream.cursor.committed()).map(str::to_string);
             self.outputs.extend(token.map(|token| Output::Token(call, token)));

@@ -42,8 +42,9 @@ impl Client {
         if events.resumed && events.fresh == 0 {
             stream.barren += 1;
         }
-        if stream.broken == 1 && stream.cursor().is_none() {
-            stream.passed |= stream.cursor.passes_broken();
+        if stream.broken == 1 && stream.cursor().is_none() && stream.cursor.passes_broken() {
+            stream.passed = true;
+            self.after_report(now, call, true);
         }
         let Some(known) = self.known(now, call) else { return };
         let happened = Happened::Dropped { cause, moved: events.moved, hedged: hedge.is_some() };
