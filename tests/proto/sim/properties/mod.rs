@@ -63,6 +63,8 @@ pub(crate) struct Judge<'a> {
     stood_still: bool,
     /// When something failed last.
     unwell: Time,
+    /// A message of a handshake is under way, and nothing came to it.
+    greets: bool,
     /// The tools were listed, and nothing voided it since.
     listed: bool,
 }
@@ -90,6 +92,7 @@ impl<'a> Judge<'a> {
             host: Host::default(),
             stood_still: false,
             unwell: 0,
+            greets: false,
             listed: false,
         }
     }

@@ -19,6 +19,7 @@ impl Judge<'_> {
         let session = header("mcp-session-id");
         let is_trial = session.is_some() && session == self.sessions.tried();
         let body = request.body.as_deref().unwrap_or_default();
+        self.greets |= body.contains("\"initialize\"") || body.contains("notifications/initialized");
         if body.contains("\"method\":\"initialize\"") {
             return self.on_initialize(now, id, network);
         }

@@ -20,6 +20,7 @@ impl Judge<'_> {
             Delivery::Bytes(_) | Delivery::End => true,
             Delivery::Failed(_) => false,
         };
+        self.greets &= !shakes;
         if !is_well || shakes {
             self.unwell = now;
         }
@@ -50,6 +51,8 @@ impl Judge<'_> {
                     .listened
                     .iter()
                     .any(|how| matches!(how, Listened::Served(_) | Listened::Cut(_) | Listened::Silent)))
+            // A handshake that nothing comes to is waited for as long as handshakeMs says.
+            || self.greets
             || seen.slept > 0
             || self.stood_still;
         let retry = seen.retry.map_or(0, |ms| u64::from(ms) * 1_100);
