@@ -260,7 +260,7 @@ impl Cursor {
         self.failed -= 1;
         self.commit(&id);
         self.seen.insert(hash);
-        self.advance();
+        self.advance(&mut Report::default());
         self.id.is_some() && !self.unusable
     }
 
