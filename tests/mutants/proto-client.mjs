@@ -164,7 +164,7 @@ export default [
   },
   {
     file: "src/proto/client/receive.rs",
-    from: "if entry.request.kind != Kind::Probe {\n            self.timers.stop",
+    from: "if !entry.request.kind.asks() {\n            self.timers.stop",
     to: "if true {\n            self.timers.stop",
     test: "--test proto guards::clocks",
   },

@@ -130,13 +130,13 @@ export default [
     file: "src/proto/header.rs",
     from: "if is_marked(&text) { text } else { field_value(&text) };",
     to: "field_value(&text);",
-    test: "--lib header",
+    test: "--lib proto::header",
   },
   {
     file: "src/proto/header.rs",
     from: "if given.is_empty() {",
     to: "if !declared.is_empty() {",
-    test: "--lib header",
+    test: "--lib proto::header",
   },
   {
     file: "src/proto/header.rs",
