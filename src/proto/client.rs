@@ -50,7 +50,7 @@ use super::session::{Session, State};
 use super::stats::Metrics;
 use super::time::Instant;
 use super::timeouts::TimeoutOptions;
-use super::timer::{Clock, Owner, Timers};
+use super::timer::{Clock, Late, Owner, Timers};
 use super::{CallId, ExchangeId};
 use untold::Untold;
 
@@ -194,6 +194,8 @@ pub struct Client {
     stats: Metrics,
     /// When something was done last: a sleep is forgiven once, however late its timers fire.
     awake: Instant,
+    /// A clock is late, and the host has a turn to hand in what has come meanwhile.
+    late: Option<Late>,
 }
 
 impl Client {
@@ -222,6 +224,7 @@ impl Client {
             next_call: 1,
             stats: Metrics::default(),
             awake: Instant::default(),
+            late: None,
         }
     }
 
@@ -334,6 +337,7 @@ impl Client {
     pub fn handle_input(&mut self, now: Instant, input: Input<'_>) {
         self.begin(now);
         self.untold.clear();
+        let is_timer = matches!(input, Input::Timeout);
         match input {
             Input::Timeout => {}
             Input::Sent(exchange) => self.on_sent(now, exchange),
@@ -342,11 +346,7 @@ impl Client {
             Input::End(exchange) => self.on_end(now, exchange),
             Input::Failed(exchange, failure) => self.on_failed(now, exchange, failure),
         }
-        // Bytes that never pause would starve the host's timers: whatever comes in, what is due is due. What came in
-        // is heard first: a late timer may be wrong about a silence.
-        while let Some((owner, clock)) = self.timers.pop_due(now) {
-            self.on_timer(now, owner, clock);
-        }
+        self.judge_clocks(now, is_timer);
     }
 
     /// The next thing to do; [`Output::Timeout`] when all is drained. Its answer may change after any mutation.

@@ -1,5 +1,7 @@
 //! One table of named timers. Every deadline of the core is in it, under the name of its clock.
 
+use std::time::Duration;
+
 use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
 use super::CallId;
@@ -54,6 +56,35 @@ pub(crate) enum Owner {
     Session,
     /// One call.
     Call(CallId),
+}
+
+/// A timer that was found to be late: something kept the host from its turn, and bytes may wait to be read.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Late {
+    since: Instant,
+    /// The host's own timer found it: by its next one the host had a turn.
+    by_timer: bool,
+}
+
+impl Late {
+    /// So much is late.
+    const LEAST: Duration = Duration::from_millis(50);
+    /// Bytes that never pause put off what is due for so long at most.
+    const MOST: Duration = Duration::from_secs(1);
+
+    /// What holds once the host was heard at `now`: `next` is due first; `by_timer`: its timer fired. `None`: what is due
+    /// is judged.
+    pub(crate) fn next(late: Option<Self>, now: Instant, next: Option<Instant>, by_timer: bool) -> Option<Self> {
+        if next.is_none_or(|at| now.since(at) < Self::LEAST) {
+            return None;
+        }
+        match late {
+            None => Some(Self { since: now, by_timer }),
+            Some(late) if late.by_timer && by_timer => None,
+            Some(late) if now.since(late.since) >= Self::MOST => None,
+            Some(late) => Some(Self { by_timer: late.by_timer || by_timer, ..late }),
+        }
+    }
 }
 
 /// All armed timers: at most one per owner and clock.

@@ -18,6 +18,7 @@ mod handshakes;
 mod hangs;
 mod hints;
 mod jsonrpc;
+mod late;
 mod listening;
 mod modern;
 mod outcomes;

@@ -10,7 +10,7 @@ use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::recovery::Happened;
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
-use crate::proto::timer::{Clock, Owner};
+use crate::proto::timer::{Clock, Late, Owner};
 use crate::proto::CallId;
 
 /// So late, a timer did not fire late: the machine slept.
@@ -41,6 +41,18 @@ impl Client {
                 Some(at) => self.timers.set(owner, clock, at),
                 None => self.timers.stop(owner, clock),
             }
+        }
+    }
+
+    /// Whatever came in, what is due is due: bytes that never pause would starve the host's timers. What came in is heard
+    /// first, and where a clock is late the host has one turn to hand in what has come meanwhile: a silence may be none.
+    pub(super) fn judge_clocks(&mut self, now: Instant, by_timer: bool) {
+        self.late = Late::next(self.late, now, self.timers.next().map(|(at, _)| at), by_timer);
+        if self.late.is_some() {
+            return;
+        }
+        while let Some((owner, clock)) = self.timers.pop_due(now) {
+            self.on_timer(now, owner, clock);
         }
     }
 
