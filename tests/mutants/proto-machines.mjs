@@ -254,8 +254,8 @@ export default [
   },
   {
     file: "src/proto/machines/recovery.rs",
-    from: "if !known.was_refused && known.may_ask => Step::Ask,",
-    to: "if known.may_ask => Step::Ask,",
+    from: "if known.has_session && !known.was_refused && known.may_ask",
+    to: "if known.has_session && known.may_ask",
     test: "--test proto",
   },
   {
