@@ -74,7 +74,12 @@ impl Late {
 
     /// What holds once the host was heard at `now`: `next` is due first; `by_timer`: its timer fired. `None`: what is due
     /// is judged.
-    pub(crate) fn next(late: Option<Self>, now: Instant, next: Option<Instant>, by_timer: bool) -> Option<Self> {
+    pub(crate) fn next(
+        late: Option<Self>,
+        now: Instant,
+        next: Option<Instant>,
+        by_timer: bool,
+    ) -> Option<Self> {
         if next.is_none_or(|at| now.since(at) < Self::LEAST) {
             return None;
         }

@@ -188,11 +188,12 @@ impl Transport {
             *timer = None;
             return;
         };
+        // What is late is due now: a timer for that stands, or the next entry would replace it, and each after that.
+        let wait = at.since(self.now.get()).min(LONGEST_STEP);
+        let at = self.now.get() + wait;
         if timer.as_ref().is_some_and(|(armed, _)| *armed <= at) {
             return;
         }
-        let wait = at.since(self.now.get()).min(LONGEST_STEP);
-        let at = self.now.get() + wait;
         let mut future =
             TimeoutFuture::new(u32::try_from(wait.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX));
         let waker = self.executor.waker();

@@ -124,7 +124,7 @@ test("a dead session ends the call, with a reason", async () => {
 test("nobody at the address is a network_error, not sent", async () => {
   const gone = await createFaultServer();
   await gone.close();
-  await assert.rejects(connect(gone.url, { era: "resumable" }), {
+  await assert.rejects(connect(gone.url, { era: "resumable", timeouts: { handshakeMs: 500 } }), {
     name: "ToolCallFailedError",
     method: "initialize",
     reason: "network_error",
