@@ -144,7 +144,8 @@ pub struct CallSpec {
     pub token: Option<String>,
     /// The caller's own `Mcp-Param-*` headers, by the names behind that, in place of those declared.
     pub param_headers: Vec<(String, String)>,
-    /// The parameters that the tool declares by `x-mcp-header`, as texts by the names behind `Mcp-Param-`.
+    /// The parameters that the tool declares by `x-mcp-header`, as texts by the names behind `Mcp-Param-`. A modern request
+    /// repeats them.
     pub declared_params: Vec<(String, String)>,
     /// The caller has a timer of its own: `callMs` and `firstByteMs` hold only if set, `deadlineMs` is an hour.
     pub timed: bool,
@@ -242,13 +243,14 @@ impl Client {
         let dialect = match self.config.carry {
             true => {
                 let meta = field(&spec.params, &["_meta"]).unwrap_or(&spec.meta);
-                let dialect = Dialect::of(&spec.method, &spec.params, meta);
-                dialect.with_params(|| param_headers(spec.param_headers, spec.declared_params))
+                Dialect::of(&spec.method, &spec.params, meta)
             }
             false => Dialect::Legacy,
         };
         self.hear_dialect(&dialect);
         let is_endless = dialect.is_endless(&spec.method);
+        let declared = if dialect.has_session() { Vec::new() } else { spec.declared_params };
+        let param_headers = param_headers(spec.param_headers, declared);
         let mut entry = Call::new(
             now,
             Request {
@@ -263,6 +265,7 @@ impl Client {
                 on_gap: spec.on_gap.unwrap_or(self.config.on_gap),
                 reports_handling: spec.reports_handling,
                 wants_tokens: spec.wants_tokens,
+                param_headers,
                 answers: None,
                 timeouts: if is_endless { timeouts.endless() } else { timeouts },
             },

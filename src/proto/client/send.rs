@@ -241,7 +241,12 @@ impl Client {
             .and_then(|entry| entry.delivery.identity.clone())
             .unwrap_or_else(|| self.session.identity());
         let headers = entry.map_or_else(Vec::new, |entry| {
-            entry.request.dialect.headers(Asking { method, rpc: &entry.request.method, session, cursor })
+            let asking = Asking { method, rpc: &entry.request.method, session, cursor };
+            let mut headers = entry.request.dialect.headers(asking);
+            if method == Method::Post {
+                headers.extend_from_slice(&entry.request.param_headers);
+            }
+            headers
         });
         if let Some(entry) = self.ledger.get(call) {
             entry.delivery.attempt.headers = headers.iter().map(|(name, _)| name.clone()).collect();

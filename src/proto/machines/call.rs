@@ -10,6 +10,7 @@ use crate::proto::cursor::Held;
 use crate::proto::deadline::Budget;
 use crate::proto::error::Outcome;
 use crate::proto::event::{Diagnostics, Level};
+use crate::proto::http::HeaderName;
 use crate::proto::jsonrpc::Id;
 use crate::proto::stream::{Earlier, Stream};
 use crate::proto::time::Instant;
@@ -101,6 +102,8 @@ pub(crate) struct Request {
     pub(crate) reports_handling: bool,
     /// The host wants to know each new cursor.
     pub(crate) wants_tokens: bool,
+    /// `Mcp-Param-*`, as they go out with each POST.
+    pub(crate) param_headers: Vec<(HeaderName, String)>,
     /// The call whose question this message answers: while that lives, the answer is sent until HTTP answers it.
     pub(crate) answers: Option<CallId>,
     pub(crate) timeouts: Timeouts,
@@ -190,6 +193,7 @@ impl Request {
             on_gap: OnGap::default(),
             reports_handling: false,
             wants_tokens: false,
+            param_headers: Vec::new(),
             answers: None,
             timeouts,
         }

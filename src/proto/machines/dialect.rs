@@ -28,8 +28,6 @@ pub(crate) struct Modern {
     pub(crate) meta: String,
     /// `Mcp-Name`, as it goes into the header.
     pub(crate) name: Option<String>,
-    /// `Mcp-Param-*`, as they go out.
-    pub(crate) params: Vec<(HeaderName, String)>,
 }
 
 /// One request, as far as its headers go.
@@ -128,17 +126,8 @@ impl Dialect {
                 version: version.into_owned(),
                 meta: meta.to_string(),
                 name: name_of(rpc, params),
-                params: Vec::new(),
             }),
         }
-    }
-
-    /// The same with these headers, which only a modern message has.
-    pub(crate) fn with_params(mut self, lines: impl FnOnce() -> Vec<(HeaderName, String)>) -> Self {
-        if let Self::Modern(modern) = &mut self {
-            modern.params = lines();
-        }
-        self
     }
 
     pub(crate) fn era(&self) -> Era {
@@ -150,14 +139,6 @@ impl Dialect {
 
     /// The headers of ours on a request.
     pub(crate) fn headers(&self, asking: Asking<'_>) -> Vec<(HeaderName, String)> {
-        let mut headers = self.own_headers(asking);
-        if let Self::Modern(modern) = self {
-            headers.extend_from_slice(&modern.params);
-        }
-        headers
-    }
-
-    fn own_headers(&self, asking: Asking<'_>) -> Vec<(HeaderName, String)> {
         let mut headers = Vec::with_capacity(6);
         let mut put = |name, value: Option<String>| {
             headers.extend(value.map(|value| (HeaderName::Borrowed(name), value)));
@@ -215,7 +196,7 @@ impl Dialect {
             Self::Modern(modern) => Question {
                 rpc: "server/discover",
                 meta: &modern.meta,
-                dialect: Self::Modern(Modern { name: None, params: Vec::new(), ..modern.clone() }),
+                dialect: Self::Modern(Modern { name: None, ..modern.clone() }),
             },
         }
     }
@@ -259,7 +240,6 @@ mod tests {
             version: "2026-07-28".to_string(),
             meta: "{\"v\":1}".to_string(),
             name: Some("t".to_string()),
-            params: vec![("mcp-param-n".into(), "5".to_string())],
         })
     }
 
@@ -279,7 +259,7 @@ mod tests {
         let get = format!("accept: text/event-stream; {session}; last-event-id: e1");
         assert_eq!(headers(&legacy, Method::Get, Some("e1")), get);
         assert_eq!(headers(&legacy, Method::Delete, None), session);
-        let body = "mcp-protocol-version: 2026-07-28; mcp-method: tools/call; mcp-name: t; mcp-param-n: 5";
+        let body = "mcp-protocol-version: 2026-07-28; mcp-method: tools/call; mcp-name: t";
         assert_eq!(headers(&modern(), Method::Post, None), format!("{posts}{body}"));
     }
 
