@@ -10,6 +10,7 @@ use crate::proto::cursor::Held;
 use crate::proto::deadline::Budget;
 use crate::proto::error::Outcome;
 use crate::proto::event::{Diagnostics, Level};
+use crate::proto::facts::Identity;
 use crate::proto::http::HeaderName;
 use crate::proto::jsonrpc::Id;
 use crate::proto::stream::{Earlier, Stream};
@@ -149,7 +150,7 @@ impl Call {
     pub(crate) fn new(now: Instant, request: Request) -> Self {
         let dialect = request.dialect.era().name();
         Self {
-            delivery: Delivery::new(&request),
+            delivery: Delivery::new(request.kind.begins_session().then(Identity::default)),
             lineage: Lineage::default(),
             clocks: Clocks::new(now, &request.timeouts),
             diagnostics: Diagnostics { started_at: now.as_millis(), era: dialect, ..Diagnostics::default() },

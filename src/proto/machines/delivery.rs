@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::call::Request;
 use super::credentials::Standing;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::ReissueCause;
@@ -85,7 +84,8 @@ pub(crate) struct Refusal {
 }
 
 impl Delivery {
-    pub(crate) fn new(request: &Request) -> Self {
+    /// Nothing has been sent. `identity`: the session that it goes out in, where that is not the one in use.
+    pub(crate) fn new(identity: Option<Identity>) -> Self {
         Self {
             wire_ids: Vec::new(),
             latest: Outcome::NotSent,
@@ -102,7 +102,7 @@ impl Delivery {
             carried_over: false,
             sent_beside: false,
             stranded: false,
-            identity: request.kind.begins_session().then(Identity::default),
+            identity,
             credentials: Standing::default(),
             cors_suspected: false,
             cancel_reason: None,
@@ -232,14 +232,11 @@ impl Delivery {
 
 #[cfg(test)]
 mod tests {
-    use super::super::call::Kind;
     use super::*;
     use crate::proto::event::DropCause;
-    use crate::proto::timeouts::TimeoutOptions;
 
     fn delivery() -> Delivery {
-        let timeouts = TimeoutOptions::default().derive(false).expect("the defaults agree");
-        Delivery::new(&Request::new(Kind::Request, "tools/call", String::new(), timeouts))
+        Delivery::new(None)
     }
 
     #[derive(Copy, Clone, Debug)]
