@@ -41,6 +41,14 @@ test("replay by name, as a list of tools, or as a function reaches the core as w
   ]);
 });
 
+test("a caller who says that a call is not idempotent is believed above all that says otherwise", async () => {
+  for (const replay of ["hints", { write: true }, () => true]) {
+    const { session, core } = await fakeSession({ replay });
+    session.callTool("write", {}, { idempotent: false });
+    assert.equal(specs(core)[0].replay, false);
+  }
+});
+
 test("callKey puts one value into _meta, beside the caller's own, which stay", async () => {
   const { session, core } = await fakeSession({ callKey: ({ requestId, tool }) => `${tool}:${requestId}` });
   session.callTool("work");

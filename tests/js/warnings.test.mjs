@@ -43,6 +43,15 @@ test("for one of a call, too", async () => {
   }
 });
 
+test("a name that every object has is as unknown as any", async () => {
+  const { connect } = await import("../../target/npm/entry/index.js");
+  for (const name of ["constructor", "toString"])
+    await assert.rejects(connect("https://server.test/mcp", { [name]: 1 }), {
+      name: "ConfigError",
+      option: name,
+    });
+});
+
 test("a transport ignores it, and says so on the console, with the near name", (t) => {
   const said = onConsole(t);
   new LandfallTransport(url, { onEvent: () => {}, colour: "red" });

@@ -210,3 +210,20 @@ fn what_a_dead_session_says_of_its_tools_holds_for_no_other() {
     world.cut(post);
     assert_eq!(world.failure(call).reason, Reason::StreamLost);
 }
+
+#[test]
+fn one_that_falls_silent_says_so_and_that_its_session_is_gone() {
+    let mut world = World::connected(options());
+    let (call, _, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    dies(&mut world);
+    replaced(&mut world, "s2");
+    world.pass(45_000);
+    let failure = world.failure(call);
+    assert_eq!(failure.reason, Reason::SessionLost);
+    assert!(
+        failure.text.contains("fell silent") && failure.text.contains("session is gone"),
+        "{}",
+        failure.text
+    );
+}

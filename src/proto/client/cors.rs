@@ -37,6 +37,9 @@ impl Client {
     /// Why a stream that ended can't be resumed.
     pub(super) fn no_way_back(&mut self, now: Instant, call: CallId) -> String {
         let has_cursor = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
+        if has_cursor && self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded) {
+            return "its session is gone, in which alone it could be resumed".to_string();
+        }
         if has_cursor && self.config.max_retries == Some(0) {
             return "it is not resumed (reconnectionOptions.maxRetries is 0)".to_string();
         }

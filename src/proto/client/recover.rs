@@ -72,7 +72,8 @@ impl Client {
         let said = self.stream(call).filter(|_| !known.resumable).and_then(|stream| stream.said.take());
         let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
         let why = self.no_way_back(now, call);
-        let text = format!("the stream ended without an answer, and {why}{said}");
+        let ended = if cause == DropCause::Idle { "fell silent" } else { "ended without an answer" };
+        let text = format!("the stream {ended}, and {why}{said}");
         self.obey(now, call, step, &known, Loss::new(cause, &text));
     }
 

@@ -353,7 +353,7 @@ export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sess
 export interface CallOptions {
   /** The clocks of this call; `handshakeMs` and `handlerMs` are the session's. */
   timeouts?: Timeouts;
-  /** The caller knows that executing this call twice does no harm. */
+  /** Whether executing this call twice does no harm, as the caller knows: above `replay` and the hints of its tool. */
   idempotent?: boolean;
   /** Cancels the call. Its reason is the `cause` of the error. */
   signal?: AbortSignal;

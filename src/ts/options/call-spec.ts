@@ -85,6 +85,8 @@ export function decide(
   } else if (typeof replay === "object" && about.tool !== undefined && Object.hasOwn(replay, about.tool)) {
     decided.replay = replay[about.tool] === true;
   }
+  // The caller's own no is above all that speaks for running it twice.
+  if (spec.idempotent === false) decided.replay = false;
   if (callKey !== undefined) {
     const key = asked("callKey", () => callKey({ ...about, requestId: requestId() }));
     if (typeof key !== "string") throw new ConfigError("callKey", "callKey must give a string");

@@ -57,9 +57,10 @@ const elsewhere: { [name: string]: readonly string[] } = {
 /** Which of these names an unknown one may have meant, for the end of a message. */
 export function meant(name: string, names: readonly string[]): string {
   const small = name.toLowerCase();
+  const others = Object.hasOwn(elsewhere, small) ? elsewhere[small] : undefined;
   const likely = [
     names.find((each) => each.toLowerCase() === small),
-    elsewhere[small]?.find((each) => names.includes(each)),
+    others?.find((each) => names.includes(each)),
     names.find((each) => isNear(small, each.toLowerCase())),
   ].find((each) => each !== undefined);
   if (likely !== undefined) return `; did you mean ${likely}?`;
