@@ -124,6 +124,16 @@ fn what_the_body_of_the_earlier_request_brings_again_is_dropped() {
 }
 
 #[test]
+fn a_broken_event_of_the_earlier_request_is_told() {
+    let mut world = World::connected(options());
+    let (call, (old, id), _) = sent_beside(&mut world, safe());
+    world.body(old, ": beat\n\nid: 1\n\ndata: {\"jsonrpc\n\n");
+    assert_eq!(world.names().iter().filter(|name| **name == "malformed_event").count(), 1);
+    world.body(old, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
 fn the_body_of_the_earlier_request_may_be_a_document() {
     let mut world = World::connected(options());
     let call = world.call_with(safe());

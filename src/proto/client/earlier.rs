@@ -107,7 +107,10 @@ impl Client {
     }
 
     fn hear_earlier(&mut self, now: Instant, call: CallId, kind: &str, text: &str, id: Option<&str>) {
-        let Ok(mut payload) = scan(text) else { return };
+        if text.is_empty() {
+            return;
+        }
+        let Ok(mut payload) = scan(text) else { return self.warn_broken(now, call) };
         if kind != MESSAGE {
             let Some(answers) = self.answers_in(now, call, kind, payload) else { return };
             payload = answers;

@@ -141,8 +141,11 @@ impl Client {
         let (again, report) = stream.cursor.broken(id);
         stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };
         self.heed_report(now, call, report);
-        let message = "an event whose data is no JSON".to_string();
-        self.warn(now, call, "malformed_event", message);
+        self.warn_broken(now, call);
+    }
+
+    pub(super) fn warn_broken(&mut self, now: Instant, call: CallId) {
+        self.warn(now, call, "malformed_event", "an event whose data is no JSON".to_string());
     }
 
     fn note_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
