@@ -8,6 +8,17 @@ import { turn } from "./support/fake-core.mjs";
 import "./support/timers.mjs";
 import { timed } from "../support/timed.mjs";
 
+/** A sink, and what it was told. */
+function listening() {
+  const said = [];
+  const sink = {
+    push: (bytes) => said.push(new TextDecoder().decode(bytes)),
+    end: () => said.push("END"),
+    fail: (message, code) => said.push(`FAIL ${message} ${code}`),
+  };
+  return { said, sink };
+}
+
 /** A body that the test feeds, and what a pump says of it. */
 function pumped(underlying = {}) {
   let controller;
@@ -21,12 +32,7 @@ function pumped(underlying = {}) {
     },
     ...underlying,
   });
-  const said = [];
-  const sink = {
-    push: (bytes) => said.push(new TextDecoder().decode(bytes)),
-    end: () => said.push("END"),
-    fail: (message, code) => said.push(`FAIL ${message} ${code}`),
-  };
+  const { said, sink } = listening();
   const pump = new BodyPump({ body }, sink);
   const send = (text) => controller.enqueue(new TextEncoder().encode(text));
   return { pump, body, said, sink, send, controller, wasCancelled: () => cancelled !== undefined };
@@ -173,12 +179,7 @@ test("a chunk that is no bytes, or a body that is no stream, is a failure of tha
 
 test("a stream of Node's is read, held and given up like any other, and its failure is one of the body", async () => {
   const body = new PassThrough();
-  const said = [];
-  const sink = {
-    push: (bytes) => said.push(new TextDecoder().decode(bytes)),
-    end: () => said.push("END"),
-    fail: (message, code) => said.push(`FAIL ${message} ${code}`),
-  };
+  const { said, sink } = listening();
   const pump = new BodyPump({ body }, sink);
   body.write("one");
   pump.resume();

@@ -289,9 +289,9 @@ export default [
     test: "--test proto",
   },
   {
-    file: "src/proto/machines/recovery.rs",
-    from: "reissues < most && (outcome != Outcome::Unknown || safe())",
-    to: "reissues < most && safe()",
+    file: "src/proto/machines/delivery.rs",
+    from: "self.answered_reissues() < most && (self.outcome() != Outcome::Unknown || safe())",
+    to: "self.answered_reissues() < most && safe()",
     test: "--test proto",
   },
   {

@@ -1,22 +1,12 @@
 //! Servers that are busy with a call and answer nothing else: a probe that times out proves nothing.
 
-use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use crate::world::{header, id_of, note, options, result, safe, World, JSON, SSE};
 use landfall::proto::{
     CallId, CallSpec, ExchangeId, HttpRequest, Method, Options, Outcome, Reason, ResponseHead, TimeoutOptions,
 };
 
 fn is(request: &HttpRequest, method: &str) -> bool {
     request.body.as_deref().unwrap_or_default().contains(&format!("\"{method}\""))
-}
-
-fn safe() -> CallSpec {
-    CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() }
-}
-
-fn answer(world: &mut World, post: ExchangeId, request: &HttpRequest, result: &str) {
-    world.head(post, 200, JSON, None);
-    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(request)));
-    world.end(post);
 }
 
 /// Requests of tools that were made since the last look; all others are taken out, too, and get no answer.
@@ -46,7 +36,7 @@ fn a_blocking_tool_of_56_s_is_answered_after_one_run_though_its_server_answers_n
     let mut world = World::connected(options());
     let list = world.call_with(CallSpec { method: "tools/list".to_string(), ..CallSpec::default() });
     let (post, request) = world.request();
-    answer(&mut world, post, &request, r#"{"tools":[{"name":"t","annotations":{"readOnlyHint":true}}]}"#);
+    world.reply(post, &request, r#"{"tools":[{"name":"t","annotations":{"readOnlyHint":true}}]}"#);
     assert!(world.answer(list).contains("readOnlyHint"));
     let (call, id, post) = world.streaming();
     world.pass(56_000);
@@ -64,18 +54,18 @@ fn a_blocking_tool_of_56_s_is_answered_after_one_run_though_its_server_answers_n
 #[test]
 fn where_headers_alone_hold_a_connection_a_call_that_is_sent_again_waits_for_one_and_its_body_stays() {
     let mut world = World::connected(Options { until_headers: true, max_concurrent: Some(2.0), ..options() });
-    let call = world.call_with(safe());
+    let call = world.safe_call();
     let (old, request) = world.request();
     let old_id = id_of(&request);
     world.head(old, 200, SSE, None);
     world.pass(45_000 + 60_000);
     world.requests.clear();
-    let other = world.call_with(safe());
+    let other = world.safe_call();
     let (post, request) = world.requests.pop_back().expect("it goes out");
     world.pass(60_000);
     assert!(runs(&mut world).is_empty(), "the one connection is the other's");
     assert!(!world.aborted.contains(&old), "the old body holds none, and can answer");
-    answer(&mut world, post, &request, "{}");
+    world.reply(post, &request, "{}");
     assert!(world.answer(other).contains("result"));
     assert_eq!(runs(&mut world).len(), 1);
     world.body(old, &result(&old_id));
@@ -101,7 +91,7 @@ fn a_safe_call_is_sent_again_when_recovery_ms_is_over_and_either_answer_settles_
 #[test]
 fn what_the_body_of_the_earlier_request_brings_again_is_dropped() {
     let mut world = World::connected(options());
-    let call = world.call_with(safe());
+    let call = world.safe_call();
     let (old, request) = world.request();
     world.head(old, 200, SSE, None);
     world.body(old, &note("7", "once"));
@@ -136,7 +126,7 @@ fn a_broken_event_of_the_earlier_request_is_told() {
 #[test]
 fn the_body_of_the_earlier_request_may_be_a_document() {
     let mut world = World::connected(options());
-    let call = world.call_with(safe());
+    let call = world.safe_call();
     let (old, request) = world.request();
     world.head(old, 200, JSON, None);
     world.body(old, r#"{"jsonrpc":"2.0","#);
@@ -208,7 +198,7 @@ fn a_call_ends_when_both_of_its_requests_are_over() {
 #[test]
 fn where_every_connection_is_taken_the_second_request_has_that_of_the_first() {
     let mut world = World::connected(Options { max_concurrent: Some(2.0), ..options() });
-    let call = world.call_with(safe());
+    let call = world.safe_call();
     let (old, _) = world.request();
     world.head(old, 200, SSE, None);
     world.pass(45_000 + 120_000);
@@ -250,7 +240,7 @@ fn recovery_ms_does_not_begin_anew_so_a_session_that_dies_then_ends_the_call_wit
 #[test]
 fn a_stream_that_a_resume_opened_is_not_ended_since_the_session_lives() {
     let mut world = World::connected(options());
-    let call = world.call_with(safe());
+    let call = world.safe_call();
     let (post, request) = world.request();
     let id = id_of(&request);
     world.head(post, 200, SSE, None);
@@ -268,7 +258,7 @@ fn a_stream_that_a_resume_opened_is_not_ended_since_the_session_lives() {
     };
     world.head(get, 200, SSE, None);
     let (ping, request) = ping.unwrap();
-    answer(&mut world, ping, &request, "{}");
+    world.reply(ping, &request, "{}");
     assert!(!world.aborted.contains(&get) && runs(&mut world).is_empty(), "it can still answer");
     world.body(get, &result(&id));
     assert!(world.answer(call).contains("ok"));

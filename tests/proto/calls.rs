@@ -416,40 +416,6 @@ fn an_answer_in_the_middle_of_a_chunk_leaves_the_rest_unread() {
 }
 
 #[test]
-fn an_answer_that_got_no_http_answer_is_sent_again_while_the_call_lives() {
-    let mut world = World::connected(options());
-    let (call, id, post) = world.streaming();
-    world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\"}\n\n");
-    world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":"q","result":{}}"#);
-    world.drain();
-    for _ in 0..2 {
-        let (_, answer, request) = world.next_request();
-        assert_eq!(request.body.as_deref(), Some(r#"{"jsonrpc":"2.0","id":"q","result":{}}"#));
-        world.cut(answer);
-    }
-    let (_, answer, _) = world.next_request();
-    world.head(answer, 202, "", None);
-    world.body(post, &result(&id));
-    assert!(world.answer(call).contains("ok"));
-    world.assert_nothing_is_left();
-}
-
-#[test]
-fn an_answer_that_waits_to_be_sent_again_goes_with_its_call() {
-    let mut world = World::connected(options());
-    let (_, id, post) = world.streaming();
-    world.body(post, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\"}\n\n");
-    world.client.answer(world.now, r#"{"jsonrpc":"2.0","id":"q","result":{}}"#);
-    world.drain();
-    let (answer, _) = world.request();
-    world.cut(answer);
-    world.body(post, &result(&id));
-    world.pass(60_000);
-    assert!(world.requests.is_empty());
-    world.assert_nothing_is_left();
-}
-
-#[test]
 fn a_call_that_is_cancelled_before_its_request_was_taken_was_not_sent() {
     let mut world = World::connected(options());
     let spec = CallSpec { method: "tools/call".to_string(), ..CallSpec::default() };
@@ -465,32 +431,10 @@ fn a_call_that_is_cancelled_before_its_request_was_taken_was_not_sent() {
 }
 
 #[test]
-fn answers_to_a_flood_of_questions_go_a_few_at_a_time() {
-    let mut world = World::connected(options());
-    let (_, _, post) = world.streaming();
-    for n in 0..100 {
-        world.body(post, &format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{n},\"method\":\"m\"}}\n\n"));
-        world.client.answer(world.now, &format!(r#"{{"jsonrpc":"2.0","id":{n},"result":{{}}}}"#));
-        world.drain();
-    }
-    let mut answered = 0;
-    while let Some((answer, _)) = world.requests.pop_front() {
-        answered += 1;
-        assert!(world.requests.len() < 8);
-        world.head(answer, 202, "", None);
-    }
-    assert_eq!(answered, 100);
-}
-
-#[test]
 fn a_call_is_told_as_sent_when_its_request_was_handed_to_fetch_and_not_before() {
     let mut world = World::connected(options());
     world.sends = false;
-    let call = world.call_with(CallSpec {
-        method: "tools/call".to_string(),
-        idempotent: true,
-        ..CallSpec::default()
-    });
+    let call = world.safe_call();
     let (post, _) = world.request();
     assert!(world.names().is_empty(), "{:?}", world.names());
     world.sent(post);

@@ -53,9 +53,7 @@ fn reject_resumes(world: &mut World, call: CallId) {
         if request.body.is_none() {
             world.cut(exchange);
         } else {
-            world.head(exchange, 200, JSON, None);
-            world.body(exchange, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-            world.end(exchange);
+            world.reply(exchange, &request, "{}");
         }
     }
 }

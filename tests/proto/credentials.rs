@@ -265,9 +265,7 @@ fn a_tool_that_is_always_refused_ends_whatever_other_calls_are_accepted_meanwhil
         let other = world.call();
         let place = world.requests.len() - 1;
         let (post, request) = world.requests.remove(place).unwrap();
-        world.head(post, 200, JSON, None);
-        world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-        world.end(post);
+        world.reply(post, &request, "{}");
         assert!(world.answer(other).contains("result"));
     }
     assert_eq!(world.failure(refused).reason, Reason::Unauthorized);

@@ -2,29 +2,18 @@
 
 use crate::world::{header, id_of, note, options, result, Ended, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, ExchangeId, HttpRequest, Input, IoFailure, Method, OnGap, Options, Redirect,
-    ResponseHead, Target,
+    HttpRequest, Input, IoFailure, Method, OnGap, Options, Redirect, ResponseHead, Target,
 };
 
 fn body_of(request: &HttpRequest) -> &str {
     request.body.as_deref().unwrap_or_default()
 }
 
-fn idempotent(world: &mut World) -> CallId {
-    world.call_with(CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() })
-}
-
-fn answer_ping(world: &mut World, ping: ExchangeId, request: &HttpRequest) {
-    world.head(ping, 200, JSON, None);
-    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(request)));
-    world.end(ping);
-}
-
 /// Rung 3: two failed attempts, the session answers: a safe call is re-issued; here it polls until recoveryMs.
 #[test]
 fn a_safe_call_that_cannot_be_resumed_in_a_living_session_is_sent_again() {
     let mut world = World::connected(options());
-    let call = idempotent(&mut world);
+    let call = world.safe_call();
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
     world.body(post, &note("1", "a"));
@@ -35,7 +24,7 @@ fn a_safe_call_that_cannot_be_resumed_in_a_living_session_is_sent_again() {
         while let Some((exchange, request)) = world.requests.pop_front() {
             match request.method {
                 Method::Get => world.head(exchange, 500, "", None),
-                _ if body_of(&request).contains("\"ping\"") => answer_ping(&mut world, exchange, &request),
+                _ if body_of(&request).contains("\"ping\"") => world.reply(exchange, &request, "{}"),
                 _ => reissued |= body_of(&request).contains("tools/call"),
             }
         }
@@ -55,7 +44,7 @@ fn a_resume_rejected_twice_while_posts_are_answered_turns_l1_off() {
         while let Some((exchange, request)) = world.requests.pop_front() {
             match request.method {
                 Method::Get => world.cut(exchange),
-                _ if body_of(&request).contains("\"ping\"") => answer_ping(&mut world, exchange, &request),
+                _ if body_of(&request).contains("\"ping\"") => world.reply(exchange, &request, "{}"),
                 _ => {}
             }
         }
@@ -70,7 +59,7 @@ fn a_resume_rejected_twice_while_posts_are_answered_turns_l1_off() {
 #[test]
 fn a_probe_for_another_stream_does_not_reissue_one_that_has_a_cursor() {
     let mut world = World::connected(options());
-    let call = idempotent(&mut world);
+    let call = world.safe_call();
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
     world.body(post, &note("1", "a"));
@@ -101,7 +90,7 @@ fn a_probe_for_another_stream_does_not_reissue_one_that_has_a_cursor() {
 #[test]
 fn a_session_that_dies_before_a_planned_reissue_is_sent_does_not_use_it_up() {
     let mut world = World::connected(Options { max_reissues: Some(1.0), ..options() });
-    let call = idempotent(&mut world);
+    let call = world.safe_call();
     let (post, _) = world.request();
     world.cut(post); // a re-issue is planned
     world.call();
@@ -251,7 +240,7 @@ fn a_message_says_401_only_for_a_401() {
 #[test]
 fn a_gap_reported_after_the_stream_was_given_up_costs_no_second_reissue() {
     let mut world = World::connected(Options { on_gap: OnGap::Reissue, ..options() });
-    let call = idempotent(&mut world);
+    let call = world.safe_call();
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
     world.body(post, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n");
@@ -267,7 +256,7 @@ fn a_gap_reported_after_the_stream_was_given_up_costs_no_second_reissue() {
 #[test]
 fn a_cancel_before_a_planned_reissue_names_the_request_that_was_sent() {
     let mut world = World::connected(options());
-    let call = idempotent(&mut world);
+    let call = world.safe_call();
     let (post, request) = world.request();
     let sent = id_of(&request);
     world.cut(post); // it may run; a re-issue is planned

@@ -70,6 +70,23 @@ const PASSING: [Fails; 9] = [
     },
 ];
 
+/// This `initialize` begins a session, in which the call goes on and is answered.
+fn goes_on(world: &mut World, post: ExchangeId, request: &HttpRequest, session: &str, call: CallId) {
+    greet(world, post, request, session);
+    confirm(world);
+    answer(world, session);
+    assert!(world.answer(call).contains("ok"));
+}
+
+/// A call that has so little time.
+fn hasty(world: &mut World, deadline: f64) -> CallId {
+    world.call_with(CallSpec {
+        method: "tools/list".to_string(),
+        timeouts: TimeoutOptions { deadline: Some(deadline), ..TimeoutOptions::default() },
+        ..CallSpec::default()
+    })
+}
+
 #[test]
 fn a_replacement_that_meets_what_passes_waits_and_is_tried_again_and_those_in_vain_do_not_count() {
     let mut world = World::connected(options());
@@ -105,10 +122,7 @@ fn a_replacement_that_meets_what_passes_waits_and_is_tried_again_and_those_in_va
     for session in ["s3", "s4"] {
         let call = meets_dead_session(&mut world);
         let (post, request) = world.request();
-        greet(&mut world, post, &request, session);
-        confirm(&mut world);
-        answer(&mut world, session);
-        assert!(world.answer(call).contains("ok"));
+        goes_on(&mut world, post, &request, session, call);
     }
     world.assert_nothing_is_left();
 }
@@ -142,10 +156,7 @@ fn a_replacement_is_tried_again_until_recovery_ms_and_no_longer() {
     // The next call tries anew.
     let call = world.call();
     let (post, request) = world.request();
-    greet(&mut world, post, &request, "s2");
-    confirm(&mut world);
-    answer(&mut world, "s2");
-    assert!(world.answer(call).contains("ok"));
+    goes_on(&mut world, post, &request, "s2", call);
 }
 
 #[test]
@@ -171,20 +182,13 @@ fn each_attempt_of_a_replacement_has_handshake_ms() {
 fn a_retry_after_is_a_floor_for_a_replacement_and_ends_who_has_no_time_for_it() {
     let mut world = World::connected(options());
     let call = meets_dead_session(&mut world);
-    let hasty = world.call_with(CallSpec {
-        method: "tools/list".to_string(),
-        timeouts: TimeoutOptions { deadline: Some(5_000.0), ..TimeoutOptions::default() },
-        ..CallSpec::default()
-    });
+    let hasty = hasty(&mut world, 5_000.0);
     let (post, _) = world.request();
     refuse_for(&mut world, post, 503, "10");
     assert_eq!(world.failure(hasty).reason, Reason::RetryExceedsBudget);
     let (wait, post, request) = world.next_request();
     assert!((10_000.0..11_000.0).contains(&wait), "{wait}");
-    greet(&mut world, post, &request, "s2");
-    confirm(&mut world);
-    answer(&mut world, "s2");
-    assert!(world.answer(call).contains("ok"));
+    goes_on(&mut world, post, &request, "s2", call);
     let call = meets_dead_session(&mut world);
     let (post, _) = world.request();
     refuse_for(&mut world, post, 503, "3600");
@@ -199,28 +203,18 @@ fn three_sessions_come_to_be_within_a_minute_and_calls_wait_for_the_next_where_t
         world.pass(1_000);
         let call = meets_dead_session(&mut world);
         let (post, request) = world.request();
-        greet(&mut world, post, &request, session);
-        confirm(&mut world);
-        answer(&mut world, session);
-        assert!(world.answer(call).contains("ok"));
+        goes_on(&mut world, post, &request, session, call);
     }
     world.pass(8_000);
     let waits = meets_dead_session(&mut world);
     assert!(world.requests.is_empty() && world.is_pending(waits));
-    let hasty = world.call_with(CallSpec {
-        method: "tools/list".to_string(),
-        timeouts: TimeoutOptions { deadline: Some(30_000.0), ..TimeoutOptions::default() },
-        ..CallSpec::default()
-    });
+    let hasty = hasty(&mut world, 30_000.0);
     let failure = world.failure(hasty);
     assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::NotSent));
     assert!(failure.text.contains("the next is tried in 50 s"), "{}", failure.text);
     let (wait, post, request) = world.next_request();
     assert_eq!(wait, 50_000.0);
-    greet(&mut world, post, &request, "s5");
-    confirm(&mut world);
-    answer(&mut world, "s5");
-    assert!(world.answer(waits).contains("ok"));
+    goes_on(&mut world, post, &request, "s5", waits);
     world.assert_nothing_is_left();
 }
 

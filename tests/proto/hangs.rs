@@ -1,14 +1,10 @@
 //! Ways in which a call could hang, and does not.
 
 use crate::world::{header, id_of, note, options, World, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, HttpRequest, Outcome, Reason, TimeoutOptions};
+use landfall::proto::{CallSpec, HttpRequest, Outcome, Reason, TimeoutOptions};
 
 fn body_of(request: &HttpRequest) -> &str {
     request.body.as_deref().unwrap_or_default()
-}
-
-fn idempotent(world: &mut World) -> CallId {
-    world.call_with(CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() })
 }
 
 fn new_session(world: &mut World, session: &str) {
@@ -98,7 +94,7 @@ fn a_cursor_that_becomes_unusable_during_the_wait_ends_the_call_at_once() {
 #[test]
 fn a_question_of_the_next_session_is_asked_though_a_dead_sessions_had_its_id() {
     let mut world = World::connected(options());
-    let call = idempotent(&mut world);
+    let call = world.safe_call();
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
     let question = "data: {\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"elicitation/create\",\"params\":{}}\n\n";
@@ -120,7 +116,7 @@ fn a_question_of_the_next_session_is_asked_though_a_dead_sessions_had_its_id() {
 #[test]
 fn an_answer_to_a_dead_sessions_question_does_not_go_to_the_next_session() {
     let mut world = World::connected(options());
-    idempotent(&mut world);
+    world.safe_call();
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
     world.body(

@@ -1,7 +1,7 @@
 //! Lost calls of tools that were never listed: the server is asked once whether they may run twice.
 
-use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, ExchangeId, HttpRequest, Options, Outcome, Reason, ReplayOption};
+use crate::world::{header, id_of, note, options, result, World, SSE};
+use landfall::proto::{CallId, CallSpec, HttpRequest, Options, Outcome, Reason, ReplayOption};
 
 const SAFE: &str = r#"[{"name":"u"},{"name":"t","annotations":{"readOnlyHint":true}}]"#;
 const UNSAFE: &str = r#"[{"name":"t"}]"#;
@@ -17,16 +17,10 @@ fn is(request: &HttpRequest, method: &str) -> bool {
     request.body.as_deref().unwrap_or_default().contains(&format!("\"{method}\""))
 }
 
-fn answer(world: &mut World, post: ExchangeId, request: &HttpRequest, result: &str) {
-    world.head(post, 200, JSON, None);
-    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(request)));
-    world.end(post);
-}
-
 fn tell(world: &mut World, tools: &str) {
     let (list, request) = world.request();
     assert!(is(&request, "tools/list"), "{request:?}");
-    answer(world, list, &request, &format!(r#"{{"tools":{tools}}}"#));
+    world.reply(list, &request, &format!(r#"{{"tools":{tools}}}"#));
 }
 
 /// A call whose body ended before any event id.
@@ -124,10 +118,10 @@ fn a_call_whose_resumes_fail_is_sent_again_once_its_tool_is_known_to_be_safe() {
         let (_, exchange, request) = world.next_request();
         match request.body.as_deref() {
             None => world.head(exchange, 500, "", None),
-            Some(_) if is(&request, "ping") => answer(&mut world, exchange, &request, "{}"),
+            Some(_) if is(&request, "ping") => world.reply(exchange, &request, "{}"),
             Some(_) if is(&request, "tools/list") => {
                 lists += 1;
-                answer(&mut world, exchange, &request, &format!(r#"{{"tools":{SAFE}}}"#));
+                world.reply(exchange, &request, &format!(r#"{{"tools":{SAFE}}}"#));
             }
             Some(_) => {
                 world.head(exchange, 200, SSE, None);
@@ -150,10 +144,10 @@ fn it_is_asked_once_for_a_call_that_the_server_says_nothing_of() {
         let (_, exchange, request) = world.next_request();
         match request.body.as_deref() {
             None => world.head(exchange, 500, "", None),
-            Some(_) if is(&request, "ping") => answer(&mut world, exchange, &request, "{}"),
+            Some(_) if is(&request, "ping") => world.reply(exchange, &request, "{}"),
             Some(_) => {
                 lists += 1;
-                answer(&mut world, exchange, &request, r#"{"tools":[]}"#);
+                world.reply(exchange, &request, r#"{"tools":[]}"#);
             }
         }
         while world.requests.is_empty() && world.is_pending(call) {
@@ -189,7 +183,7 @@ fn a_call_may_end_while_it_is_asked_for() {
     world.client.cancel(world.now, call);
     world.drain();
     assert_eq!(world.failure(call).reason, Reason::Cancelled);
-    answer(&mut world, list, &request, &format!(r#"{{"tools":{SAFE}}}"#));
+    world.reply(list, &request, &format!(r#"{{"tools":{SAFE}}}"#));
     world.take_cancelled();
     world.assert_nothing_is_left();
 }
@@ -219,7 +213,7 @@ fn a_modern_server_is_asked_in_its_own_words() {
     let (list, request) = world.request();
     assert_eq!(header(&request, "mcp-method"), Some("tools/list"));
     assert!(request.body.as_deref().is_some_and(|body| body.contains("2026-07-28")), "{request:?}");
-    answer(&mut world, list, &request, &format!(r#"{{"tools":{SAFE}}}"#));
+    world.reply(list, &request, &format!(r#"{{"tools":{SAFE}}}"#));
     let (_, post, request) = world.next_request();
     world.head(post, 200, SSE, None);
     world.body(post, &result(&id_of(&request)));

@@ -3,11 +3,23 @@
 use std::time::Duration;
 
 use crate::world::{note, options, result, World};
-use landfall::proto::Input;
+use landfall::proto::{ExchangeId, Input};
 
 /// The host is kept from its turns for so long. (More than 30 s is a sleep.)
 fn busy(world: &mut World, ms: u64) {
     world.now = world.now + Duration::from_millis(ms);
+}
+
+/// A stream that brings events, one that was silent for 30 s, and a host that was busy for 20 s more.
+fn busy_beside_another() -> (World, ExchangeId, ExchangeId) {
+    let mut world = World::connected(options());
+    let (_, _, chatty) = world.streaming();
+    let (_, _, other) = world.streaming();
+    world.body(other, &note("o/1", "a"));
+    world.pass(30_000);
+    world.body(chatty, &note("c/1", "a"));
+    busy(&mut world, 20_000);
+    (world, chatty, other)
 }
 
 #[test]
@@ -34,13 +46,7 @@ fn what_came_while_the_host_was_busy_is_read_before_a_silence_is_judged() {
 
 #[test]
 fn bytes_of_one_stream_judge_no_other_that_may_have_some_unread() {
-    let mut world = World::connected(options());
-    let (_, _, chatty) = world.streaming();
-    let (_, _, other) = world.streaming();
-    world.body(other, &note("o/1", "a"));
-    world.pass(30_000);
-    world.body(chatty, &note("c/1", "a"));
-    busy(&mut world, 20_000);
+    let (mut world, chatty, other) = busy_beside_another();
     world.body(chatty, &note("c/2", "b"));
     world.input(Input::Timeout);
     world.body(other, &note("o/2", "b"));
@@ -50,13 +56,7 @@ fn bytes_of_one_stream_judge_no_other_that_may_have_some_unread() {
 
 #[test]
 fn bytes_that_never_pause_put_no_clock_off_for_longer_than_a_second() {
-    let mut world = World::connected(options());
-    let (_, _, chatty) = world.streaming();
-    let (_, _, other) = world.streaming();
-    world.body(other, &note("o/1", "a"));
-    world.pass(30_000);
-    world.body(chatty, &note("c/1", "a"));
-    busy(&mut world, 20_000);
+    let (mut world, chatty, _) = busy_beside_another();
     for n in 0..101 {
         assert!(!world.names().contains(&"suspect"), "{n}");
         world.body(chatty, &note(&format!("c/{n}"), "b"));

@@ -2,6 +2,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::disallowed_types, reason = "std's ordered tables: the size of a test is nobody's")]
 
+mod answers;
 mod busy;
 mod calls;
 mod carried;
@@ -22,6 +23,7 @@ mod late;
 mod listening;
 mod modern;
 mod outcomes;
+mod reconnection;
 mod redirects;
 mod refusals;
 mod repeats;

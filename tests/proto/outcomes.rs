@@ -46,9 +46,7 @@ fn resumed(status: u16) -> Reason {
             world.head(exchange, status, SSE, None);
             world.end(exchange);
         } else if world.is_pending(call) {
-            world.head(exchange, 200, JSON, None);
-            world.body(exchange, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-            world.end(exchange);
+            world.reply(exchange, &request, "{}");
         }
     }
     end(&world, call)

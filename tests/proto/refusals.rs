@@ -1,11 +1,7 @@
 //! Refusals whose body does not end: the status is the verdict, and the body is read for a while only.
 
 use crate::world::{id_of, options, result, World, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, Options, Outcome, Reason, TimeoutOptions};
-
-fn safe(world: &mut World) -> CallId {
-    world.call_with(CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() })
-}
+use landfall::proto::{Options, Outcome, Reason, TimeoutOptions};
 
 #[test]
 fn a_refusal_whose_body_never_ends_has_its_verdict_after_a_second() {
@@ -61,7 +57,7 @@ fn a_whole_answer_in_a_refusal_that_stays_open_is_an_answer() {
 #[test]
 fn a_404_whose_body_never_ends_replaces_the_session() {
     let mut world = World::connected(options());
-    let call = safe(&mut world);
+    let call = world.safe_call();
     let (post, _) = world.request();
     world.head(post, 404, JSON, None);
     let (waited, _, request) = world.next_request();
@@ -73,7 +69,7 @@ fn a_404_whose_body_never_ends_replaces_the_session() {
 #[test]
 fn a_503_whose_body_never_ends_is_tried_again() {
     let mut world = World::connected(options());
-    let call = safe(&mut world);
+    let call = world.safe_call();
     let (post, _) = world.request();
     world.head(post, 503, "text/plain", None);
     let (waited, again, request) = world.next_request();

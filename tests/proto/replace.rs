@@ -2,8 +2,7 @@
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, Event, ExchangeId, HttpRequest, Method, Options, Outcome, Reason, ReplayOption,
-    ResponseHead,
+    CallId, CallSpec, Event, Method, Options, Outcome, Reason, ReplayOption, ResponseHead,
 };
 
 /// Lists tools `t` (these annotations) in a connected session.
@@ -12,16 +11,10 @@ fn with_hints(annotations: &str, options: Options) -> World {
     let list = world.call_with(CallSpec { method: "tools/list".to_string(), ..CallSpec::default() });
     let (post, request) = world.request();
     let tools = format!(r#"[{{"name":"u"}},{{"name":"t","annotations":{annotations}}}]"#);
-    answer(&mut world, post, &request, &format!(r#"{{"tools":{tools}}}"#));
+    world.reply(post, &request, &format!(r#"{{"tools":{tools}}}"#));
     assert!(!world.is_pending(list));
     world.events.clear();
     world
-}
-
-fn answer(world: &mut World, post: ExchangeId, request: &HttpRequest, result: &str) {
-    world.head(post, 200, JSON, None);
-    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(request)));
-    world.end(post);
 }
 
 /// Lets the new session's handshake pass.
@@ -112,7 +105,7 @@ fn calls_that_meet_a_forgotten_session_at_once_all_go_on_in_the_next() {
     for call in &calls {
         let (post, request) = world.request();
         assert_eq!(header(&request, "mcp-session-id"), Some("s2"));
-        answer(&mut world, post, &request, "{}");
+        world.reply(post, &request, "{}");
         let _ = call;
     }
     assert!(calls.iter().all(|call| world.answer(*call).contains("result")));
@@ -129,12 +122,12 @@ fn a_call_that_a_forgotten_session_leaves_without_headers_ends_after_connect_ms_
         world.end(first);
         handshake(&mut world, "s2");
         let (post, again) = world.request();
-        answer(&mut world, post, &again, "{}");
+        world.reply(post, &again, "{}");
         assert!(world.answer(refused).contains("result"));
         world.pass(4_999);
         assert!(world.is_pending(waiting));
         if answered {
-            answer(&mut world, second, &request, "{}");
+            world.reply(second, &request, "{}");
             assert!(world.answer(waiting).contains("result"));
         } else {
             world.pass(1);
@@ -164,7 +157,7 @@ fn hints_end_with_their_time_to_live_and_0_is_no_time() {
         world.call_with(CallSpec { method: "tools/list".to_string(), ..CallSpec::default() });
         let (post, request) = world.request();
         let tools = r#"[{"name":"t","annotations":{"readOnlyHint":true}}]"#;
-        answer(&mut world, post, &request, &format!(r#"{{"tools":{tools},"ttlMs":{ttl}}}"#));
+        world.reply(post, &request, &format!(r#"{{"tools":{tools},"ttlMs":{ttl}}}"#));
         world.pass(ms);
         let call = world.call();
         let (post, _) = world.request();
@@ -288,7 +281,7 @@ fn subscriptions_and_the_log_level_are_restored_in_the_next_session() {
         let (method, params) = (method.to_string(), params.to_string());
         world.call_with(CallSpec { method, params, ..CallSpec::default() });
         let (post, request) = world.request();
-        answer(&mut world, post, &request, "{}");
+        world.reply(post, &request, "{}");
     }
     world.call();
     let (post, _) = world.request();
@@ -358,7 +351,7 @@ fn while_nothing_is_answered_one_call_speaks_for_all() {
                 world.head(exchange, 200, SSE, None);
                 world.body(exchange, &answer);
             } else {
-                answer(&mut world, exchange, &request, "{}");
+                world.reply(exchange, &request, "{}");
             }
         }
     }
@@ -400,7 +393,7 @@ fn a_call_goes_on_in_the_next_session_by_the_hints_that_it_was_sent_under() {
         }
         let (_, post, request) = world.next_request();
         assert!(request.body.as_deref().unwrap_or_default().contains("tools/call"), "{request:?}");
-        answer(&mut world, post, &request, "{}");
+        world.reply(post, &request, "{}");
         assert!(world.answer(call).contains("result"));
     }
 }

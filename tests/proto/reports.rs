@@ -7,12 +7,6 @@ use landfall::proto::{
     Redirect, ResponseHead, Target,
 };
 
-fn answer(world: &mut World, post: ExchangeId, request: &HttpRequest, result: &str) {
-    world.head(post, 200, JSON, None);
-    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(request)));
-    world.end(post);
-}
-
 fn refuse(world: &mut World, post: ExchangeId, status: u16, body: &str) {
     world.head(post, status, JSON, None);
     world.body(post, body);
@@ -42,10 +36,6 @@ fn cut_after(events: &str) -> (World, CallId, String) {
     (world, call, id)
 }
 
-fn idempotent() -> CallSpec {
-    CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() }
-}
-
 /// Every request of the next hour is answered by this; the GETs that were made while the call was pending.
 fn serve_while_pending(
     world: &mut World,
@@ -59,7 +49,7 @@ fn serve_while_pending(
             gets += 1;
             serve(world, exchange, gets);
         } else if request.body.as_deref().is_some_and(|body| body.contains("\"ping\"")) {
-            answer(world, exchange, &request, "{}");
+            world.reply(exchange, &request, "{}");
         }
         while world.is_pending(call) && world.requests.is_empty() {
             world.pass(50);
@@ -167,7 +157,7 @@ fn the_cursor_is_the_last_id_at_the_cut_and_goes_only_with_that_streams_resume()
     world.call_with(CallSpec { method: "tools/list".to_string(), ..CallSpec::default() });
     let (list, request) = world.request();
     assert_eq!((request.method, header(&request, "last-event-id")), (Method::Post, None));
-    answer(&mut world, list, &request, r#"{"tools":[]}"#);
+    world.reply(list, &request, r#"{"tools":[]}"#);
     let (_, get, request) = world.next_request();
     assert_eq!(header(&request, "last-event-id"), Some("k3"));
     world.head(get, 200, SSE, None);
@@ -300,7 +290,7 @@ fn an_answer_on_another_calls_stream_does_not_save_that_call() {
 #[test]
 fn ids_are_never_used_again_and_what_the_client_asks_for_itself_is_nobodys_call() {
     let mut world = World::connected(options());
-    let calls = [world.call_with(idempotent()), world.call_with(idempotent())];
+    let calls = [world.safe_call(), world.safe_call()];
     let mut ids = Vec::new();
     for (post, request) in std::mem::take(&mut world.requests) {
         ids.push(id_of(&request));
@@ -312,7 +302,7 @@ fn ids_are_never_used_again_and_what_the_client_asks_for_itself_is_nobodys_call(
     let sent: Vec<_> = world.requests.drain(..).collect();
     for (post, request) in &sent {
         ids.push(id_of(request));
-        answer(&mut world, *post, request, "{}");
+        world.reply(*post, request, "{}");
     }
     let known = ids.len();
     ids.sort();
@@ -327,7 +317,7 @@ fn ids_are_never_used_again_and_what_the_client_asks_for_itself_is_nobodys_call(
 #[test]
 fn calls_that_are_all_refused_for_the_session_begin_one_new_session() {
     let mut world = World::connected(options());
-    let calls: Vec<_> = (0..8).map(|_| world.call_with(idempotent())).collect();
+    let calls: Vec<_> = (0..8).map(|_| world.safe_call()).collect();
     let posts: Vec<_> = world.requests.drain(..).map(|(post, _)| post).collect();
     refuse(&mut world, posts[0], 404, "");
     handshake(&mut world, "s2");
@@ -338,7 +328,7 @@ fn calls_that_are_all_refused_for_the_session_begin_one_new_session() {
     assert_eq!(sent.len(), 8, "each goes once into the new session, which nobody gives up again");
     for (post, request) in sent {
         assert_eq!(header(&request, "mcp-session-id"), Some("s2"));
-        answer(&mut world, post, &request, "{}");
+        world.reply(post, &request, "{}");
     }
     assert!(calls.iter().all(|call| world.answer(*call).contains("result")));
     world.assert_nothing_is_left();
@@ -359,7 +349,7 @@ fn a_session_from_elsewhere_that_the_server_forgot_is_replaced() {
     handshake(&mut world, "s2");
     let (post, request) = world.request();
     assert_eq!(header(&request, "mcp-session-id"), Some("s2"));
-    answer(&mut world, post, &request, "{}");
+    world.reply(post, &request, "{}");
     assert!(world.answer(call).contains("result"));
 }
 

@@ -1,6 +1,6 @@
 //! Cuts, polite closes, cursors: the first rung of the ladder.
 
-use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
+use crate::world::{header, note, options, result, World, JSON, SSE};
 use landfall::proto::{AttemptResult, CallId, ExchangeId, Method, Options, Outcome, Reason, ResponseHead};
 
 /// A call whose stream brought the event `1` and was cut.
@@ -254,9 +254,7 @@ fn statuses_that_pass_are_waited_out_and_the_stream_goes_on() {
         world.head(get, status, "text/plain", None);
         while let Some(place) = world.requests.iter().position(|(_, r)| r.method == Method::Post) {
             let (ping, request) = world.requests.remove(place).unwrap();
-            world.head(ping, 200, JSON, None);
-            world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-            world.end(ping);
+            world.reply(ping, &request, "{}");
         }
         assert!(world.is_pending(call), "{status}");
     }
@@ -293,9 +291,7 @@ fn statuses_that_say_never_fail_the_call_at_once() {
 fn ping_answered(world: &mut World) {
     let (ping, request) = world.request();
     assert!(request.body.as_deref().unwrap().contains("\"method\":\"ping\""));
-    world.head(ping, 200, JSON, None);
-    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-    world.end(ping);
+    world.reply(ping, &request, "{}");
 }
 
 #[test]

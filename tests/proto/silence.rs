@@ -1,7 +1,7 @@
 //! Streams that fall silent, and the questions that tell whether they live.
 
-use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallSpec, Method, Options, Reason, Redirect, ResponseHead, Target, TimeoutOptions};
+use crate::world::{header, note, options, result, World, SSE};
+use landfall::proto::{Method, Options, Reason, Redirect, ResponseHead, Target, TimeoutOptions};
 
 /// A call whose stream brought the event `1` and then nothing for `idleMs`; the rival resume is under way.
 fn silent(
@@ -19,9 +19,7 @@ fn silent(
 fn answer_ping(world: &mut World) {
     let (ping, request) = world.request();
     assert!(request.body.as_deref().unwrap().contains("\"ping\""));
-    world.head(ping, 200, JSON, None);
-    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-    world.end(ping);
+    world.reply(ping, &request, "{}");
 }
 
 #[test]
@@ -144,14 +142,7 @@ fn a_probe_that_times_out_proves_nothing_and_the_call_waits_until_recovery_ms() 
 #[test]
 fn after_a_timeout_the_next_call_waits_until_the_session_was_asked() {
     let mut world = World::connected(options());
-    let hung = world.call_with(CallSpec {
-        method: "tools/call".to_string(),
-        timeouts: TimeoutOptions { first_byte: Some(1_000.0), ..TimeoutOptions::default() },
-        ..CallSpec::default()
-    });
-    world.pass(1_000);
-    assert_eq!(world.failure(hung).reason, Reason::FirstByteTimeout);
-    world.requests.clear();
+    world.hung_call();
     let next = world.call();
     let (ping, request) = world.request();
     assert!(request.body.unwrap().contains("\"ping\"") && world.requests.is_empty());

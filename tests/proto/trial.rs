@@ -11,12 +11,6 @@ fn session(request: &HttpRequest) -> Option<&str> {
     header(request, "mcp-session-id")
 }
 
-fn answer(world: &mut World, post: ExchangeId, request: &HttpRequest) {
-    world.head(post, 200, JSON, None);
-    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(request)));
-    world.end(post);
-}
-
 fn offer(world: &mut World, post: ExchangeId, request: &HttpRequest) {
     let result =
         r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
@@ -48,10 +42,6 @@ fn until_trial(world: &mut World, old: Old, seen: &mut Vec<HttpRequest>) -> (Exc
     }
 }
 
-fn idempotent() -> CallSpec {
-    CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() }
-}
-
 /// Two calls whose streams were cut behind their first event, and the server fails in their session since then. The
 /// second one may be sent again.
 fn cut(options: Options) -> (World, CallId, CallId, String) {
@@ -59,7 +49,7 @@ fn cut(options: Options) -> (World, CallId, CallId, String) {
     let (once, id, post) = world.streaming();
     world.body(post, &note("1", "a"));
     world.cut(post);
-    let safe = world.call_with(idempotent());
+    let safe = world.safe_call();
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
     world.body(post, &note("b/1", "a"));
@@ -73,7 +63,7 @@ fn prove(world: &mut World, trial: ExchangeId, request: &HttpRequest) {
     offer(world, trial, request);
     let (ping, request) = world.request();
     assert!(is(&request, "ping") && session(&request) == Some("s2"), "{request:?}");
-    answer(world, ping, &request);
+    world.reply(ping, &request, "{}");
 }
 
 #[test]
@@ -118,7 +108,7 @@ fn a_session_that_answers_in_the_end_lives_and_what_was_begun_beside_it_is_given
     let (trial, request) = until_trial(&mut world, Old::Breaks, &mut Vec::new());
     prove(&mut world, trial, &request);
     let (ping, request) = world.request();
-    answer(&mut world, ping, &request);
+    world.reply(ping, &request, "{}");
     let place = world.requests.iter().position(|(_, request)| request.method == Method::Delete);
     let (delete, request) = world.requests.remove(place.expect("a DELETE")).unwrap();
     assert_eq!(session(&request), Some("s2"));
@@ -241,14 +231,7 @@ fn a_ping_that_times_out_beside_an_open_body_tries_nothing_since_its_server_may_
 #[test]
 fn after_a_call_that_hung_the_next_one_waits_until_it_is_known_whether_the_session_hangs_too() {
     let mut world = World::connected(options());
-    let hung = world.call_with(CallSpec {
-        method: "tools/call".to_string(),
-        timeouts: TimeoutOptions { first_byte: Some(1_000.0), ..TimeoutOptions::default() },
-        ..CallSpec::default()
-    });
-    world.pass(1_000);
-    assert_eq!(world.failure(hung).reason, Reason::FirstByteTimeout);
-    world.requests.clear();
+    world.hung_call();
     let next = world.call();
     let start = world.now;
     let mut seen = Vec::new();

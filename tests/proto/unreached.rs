@@ -1,13 +1,9 @@
 //! Servers that are away when a request is made: what may run twice waits for them, and what never arrived for a while.
 
-use crate::world::{id_of, known_session, options, result, World, SSE};
+use crate::world::{id_of, known_session, options, result, safe, World, SSE};
 use landfall::proto::{CallId, CallSpec, ExchangeId, Hint, Options, Outcome, Reason};
 
 const REFUSED: &str = "ECONNREFUSED";
-
-fn safe() -> CallSpec {
-    CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() }
-}
 
 fn made(world: &mut World, spec: CallSpec) -> (CallId, ExchangeId) {
     let call = world.call_with(spec);

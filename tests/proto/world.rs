@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use landfall::proto::{
     CallId, CallSpec, Challenge, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest, Input,
-    Instant, IoFailure, ListenState, Load, Method, Options, Output, ResponseHead, SessionFacts, Settlement,
+    Instant, IoFailure, ListenState, Load, Method, Options, Output, Reason, ResponseHead, SessionFacts,
+    Settlement, TimeoutOptions,
 };
 
 /// The event stream media type, as servers write it.
@@ -69,6 +70,11 @@ pub(crate) fn options() -> Options {
         full_diagnostics: true,
         ..Options::default()
     }
+}
+
+/// A tool call that may run twice, by the caller's word.
+pub(crate) fn safe() -> CallSpec {
+    CallSpec { method: "tools/call".to_string(), idempotent: true, ..CallSpec::default() }
 }
 
 /// A session that another client began.
@@ -288,6 +294,30 @@ impl World {
             progress: true,
             ..CallSpec::default()
         })
+    }
+
+    /// A call that may run twice, by the caller's word.
+    pub(crate) fn safe_call(&mut self) -> CallId {
+        self.call_with(safe())
+    }
+
+    /// A call that got no headers in its time.
+    pub(crate) fn hung_call(&mut self) {
+        let hung = self.call_with(CallSpec {
+            method: "tools/call".to_string(),
+            timeouts: TimeoutOptions { first_byte: Some(1_000.0), ..TimeoutOptions::default() },
+            ..CallSpec::default()
+        });
+        self.pass(1_000);
+        assert_eq!(self.failure(hung).reason, Reason::FirstByteTimeout);
+        self.requests.clear();
+    }
+
+    /// A request is answered by this result, in JSON.
+    pub(crate) fn reply(&mut self, exchange: ExchangeId, request: &HttpRequest, result: &str) {
+        self.head(exchange, 200, JSON, None);
+        self.body(exchange, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, id_of(request)));
+        self.end(exchange);
     }
 
     /// A call whose POST was answered by an open event stream: its id as JSON text, and the exchange.

@@ -68,8 +68,7 @@ impl Client {
         if is_first && !is_call {
             // No id goes out twice: it may not have been a preflight that failed.
             if entry.request.kind.wants_response() {
-                let id = self.next_wire_id(call);
-                self.ledger.rename(call, id);
+                self.renew_wire_id(call);
             }
             self.post(now, call);
             return true;

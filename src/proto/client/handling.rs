@@ -174,9 +174,14 @@ impl Client {
     }
 
     fn skip(&mut self, now: Instant, call: CallId, id: Option<String>) {
+        let event = self.skipped(id);
+        self.call_event(now, call, event);
+    }
+
+    /// An event is given up whose handler failed: what is told of it.
+    pub(super) fn skipped(&mut self, id: Option<String>) -> Event {
         self.stats.skipped += 1;
-        let event_id = id.map(|id| self.shown(&id));
-        self.call_event(now, call, Event::EventSkipped { event_id });
+        Event::EventSkipped { event_id: id.map(|id| self.shown(&id)) }
     }
 
     /// The call's stream ends for good: what failed there can't come again.

@@ -209,8 +209,7 @@ impl Client {
         // No id goes out twice: a server may be at work for the one before.
         let is_again = |entry: &Call| entry.delivery.reissues() > 0 && entry.request.kind.wants_response();
         if self.ledger.peek(call).is_some_and(is_again) {
-            let id = self.next_wire_id(call);
-            self.ledger.rename(call, id);
+            self.renew_wire_id(call);
         }
         self.note_attempt(now, call);
         self.post(now, call);

@@ -35,8 +35,7 @@ impl Client {
         }
         if events.resumes == Resumes::Silent {
             self.stats.histograms.replayed.record(0.0);
-            let event = Event::Resumed { level: Level::L1, replayed: 0, duplicates: 0 };
-            self.call_event(now, call, event);
+            self.tell_resumed(now, call);
         }
         let Some(stream) = self.stream(call) else { return };
         if events.resumed && events.fresh == 0 {
@@ -409,8 +408,7 @@ impl Client {
             Resumes::Counts(_) => {}
             Resumes::Silent => {
                 events.resumes = Resumes::Counts(0);
-                let event = Event::Resumed { level: Level::L1, replayed: 0, duplicates: 0 };
-                self.call_event(now, call, event);
+                self.tell_resumed(now, call);
             }
         }
         if let Some(Events { resumes: Resumes::Counts(count), .. }) = self.events_of(call) {
@@ -427,6 +425,10 @@ impl Client {
             *replayed += 1;
             *duplicates += u32::from(repeat);
         }
+    }
+
+    fn tell_resumed(&mut self, now: Instant, call: CallId) {
+        self.call_event(now, call, Event::Resumed { level: Level::L1, replayed: 0, duplicates: 0 });
     }
 
     /// The first bytes with events that a resume brought are over.

@@ -10,7 +10,7 @@ use crate::proto::error::Reason;
 use crate::proto::event::{Level, ReissueCause};
 use crate::proto::jsonrpc::Id;
 use crate::proto::ledger::{Call, Kind};
-use crate::proto::machines::recovery::{may_reissue, Happened};
+use crate::proto::machines::recovery::Happened;
 use crate::proto::replay::{is_read, ReplayOption};
 use crate::proto::stream::{Events, Stream};
 use crate::proto::time::Instant;
@@ -51,9 +51,8 @@ impl Client {
     ) -> bool {
         let most = self.config.max_reissues;
         self.ledger.peek(call).filter(|entry| entry.request.kind == Kind::Request).is_some_and(|entry| {
-            let reissues = entry.delivery.answered_reissues();
             waits_for_server(now, entry).is_none_or(|left| !left.is_zero())
-                && may_reissue(reissues, most, entry.outcome(), || safe(entry))
+                && entry.delivery.may_reissue(most, || safe(entry))
         })
     }
 
@@ -182,8 +181,14 @@ impl Client {
         }
     }
 
-    /// The id that a message of this call is sent again under: of the type of the first, for a server may know no other.
-    pub(super) fn next_wire_id(&mut self, call: CallId) -> Id {
+    /// The call's message is sent again under another id.
+    pub(super) fn renew_wire_id(&mut self, call: CallId) {
+        let id = self.next_wire_id(call);
+        self.ledger.rename(call, id);
+    }
+
+    /// Of the type of the first, for a server may know no other.
+    fn next_wire_id(&mut self, call: CallId) -> Id {
         let number = self.next_call;
         self.next_call += 1;
         match self.ledger.peek(call).map(Call::wire_id) {

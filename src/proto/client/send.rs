@@ -128,8 +128,7 @@ impl Client {
             };
         }
         if entry.delivery.reissue_why.is_some() && entry.request.kind == Kind::Request {
-            let id = self.next_wire_id(call);
-            self.ledger.rename(call, id);
+            self.renew_wire_id(call);
         }
         let Some(entry) = self.ledger.get(call) else { return };
         let wire_id = entry.wire_id().clone();

@@ -59,9 +59,8 @@ impl Client {
             std::mem::take(held).into_iter().partition(|(key, _)| keys.contains(key));
         *held = left;
         for (_, id) in reported.into_iter().filter(|_| !ok) {
-            self.stats.skipped += 1;
-            let event_id = id.map(|id| self.shown(&id));
-            self.event(now, Some(call), Event::EventSkipped { event_id });
+            let event = self.skipped(id);
+            self.event(now, Some(call), event);
         }
     }
 

@@ -128,8 +128,13 @@ impl Delivery {
         self.reissues
     }
 
+    /// Whether it may be sent again, at most so often; `safe`: to execute it twice does no harm.
+    pub(crate) fn may_reissue(&self, most: usize, safe: impl FnOnce() -> bool) -> bool {
+        self.answered_reissues() < most && (self.outcome() != Outcome::Unknown || safe())
+    }
+
     /// How often it was re-issued and that got an HTTP answer: what may run twice may be tried as often as it takes.
-    pub(crate) fn answered_reissues(&self) -> usize {
+    fn answered_reissues(&self) -> usize {
         self.reissues.saturating_sub(self.unanswered)
     }
 
@@ -332,5 +337,20 @@ mod tests {
         assert_eq!(delivery.cause, Some(Reason::NetworkError));
         assert_eq!(delivery.reissue_why, Some(DropCause::Session.into()));
         assert_eq!((delivery.reissues(), delivery.repeat()), (2, 3));
+    }
+
+    #[test]
+    fn a_call_is_sent_again_so_often_and_only_if_that_does_no_harm() {
+        let cases = [
+            (0, Outcome::Unknown, true, true),
+            (0, Outcome::Unknown, false, false),
+            (1, Outcome::NotSent, false, true),
+            (1, Outcome::Rejected, false, true),
+            (2, Outcome::Rejected, true, false),
+        ];
+        for (reissues, outcome, safe, may) in cases {
+            let delivery = Delivery { reissues, latest: outcome, ..delivery() };
+            assert_eq!(delivery.may_reissue(2, || safe), may, "{reissues} {outcome:?} {safe}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Recovery: the ladder as a table. What happened to a call, and what is known of it, decide its next step.
 
-use crate::proto::error::{Outcome, Reason};
+use crate::proto::error::Reason;
 use crate::proto::event::DropCause;
 
 /// After so many failures in a row that say nothing of the session, it is asked.
@@ -277,17 +277,6 @@ fn lost(reason: Reason, known: &Known) -> Step {
     }
 }
 
-/// Whether a call may be sent again: it was, so often, and at `most` so often may it be; `safe`: to execute it twice does
-/// no harm.
-pub(crate) fn may_reissue(
-    reissues: usize,
-    most: usize,
-    outcome: Outcome,
-    safe: impl FnOnce() -> bool,
-) -> bool {
-    reissues < most && (outcome != Outcome::Unknown || safe())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -492,19 +481,5 @@ mod tests {
             (Happened::TimeUp, PLAIN, Step::Fail(Reason::RecoveryExhausted)),
             (Happened::TimeUp, Known { cause, ..SAFE }, Step::Fail(Reason::NetworkError)),
         ]);
-    }
-
-    #[test]
-    fn a_call_is_sent_again_so_often_and_only_if_that_does_no_harm() {
-        let cases = [
-            (0, Outcome::Unknown, true, true),
-            (0, Outcome::Unknown, false, false),
-            (1, Outcome::NotSent, false, true),
-            (1, Outcome::Rejected, false, true),
-            (2, Outcome::Rejected, true, false),
-        ];
-        for (reissues, outcome, safe, may) in cases {
-            assert_eq!(may_reissue(reissues, 2, outcome, || safe), may, "{reissues} {outcome:?} {safe}");
-        }
     }
 }

@@ -62,7 +62,7 @@ export function preparedRequest(
       ...tool,
       ...(token === undefined ? {} : { token: json("params._meta.progressToken", token) }),
       paramHeaders,
-      declaredParams: isModern && name !== undefined ? tools.of(params) : {},
+      declaredParams: name === undefined ? {} : tools.of(params),
       ...(isTimed ? { timed: true } : {}),
       ...stream(options),
       ...toolClock(tool.tool, settings),

@@ -237,9 +237,7 @@ fn a_call_that_timed_out_without_progress_makes_the_next_one_ask_the_session_fir
     let next = world.call();
     let (ping, request) = world.request();
     assert!(request.body.as_deref().unwrap().contains("\"ping\"") && world.requests.is_empty());
-    world.head(ping, 200, JSON, None);
-    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-    world.end(ping);
+    world.reply(ping, &request, "{}");
     let (post, request) = world.request();
     let id = id_of(&request);
     world.head(post, 200, SSE, None);

@@ -16,9 +16,7 @@ fn cut(options: Options) -> (World, CallId, String, ExchangeId) {
 fn answer_ping(world: &mut World) {
     let (_, ping, request) = world.next_request();
     assert!(request.body.as_deref().unwrap_or_default().contains("\"ping\""), "{request:?}");
-    world.head(ping, 200, JSON, None);
-    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&request)));
-    world.end(ping);
+    world.reply(ping, &request, "{}");
 }
 
 fn next_get(world: &mut World) -> ExchangeId {
@@ -49,11 +47,7 @@ fn a_cursor_that_was_refused_before_some_progress_is_asked_twice_again_after_it(
 #[test]
 fn resumes_that_failed_before_one_was_opened_send_nothing_again() {
     let mut world = World::connected(options());
-    let call = world.call_with(CallSpec {
-        method: "tools/call".to_string(),
-        idempotent: true,
-        ..CallSpec::default()
-    });
+    let call = world.safe_call();
     let (post, request) = world.request();
     world.head(post, 200, SSE, None);
     world.body(post, &note("1", "a"));
@@ -67,9 +61,7 @@ fn resumes_that_failed_before_one_was_opened_send_nothing_again() {
     let get = next_get(&mut world);
     world.head(get, 200, SSE, None);
     world.cut(get);
-    world.head(ping, 200, JSON, None);
-    world.body(ping, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id_of(&question)));
-    world.end(ping);
+    world.reply(ping, &question, "{}");
     let get = next_get(&mut world);
     world.head(get, 200, SSE, None);
     world.body(get, &result(&id_of(&request)));
@@ -235,11 +227,7 @@ fn the_prefixes_of_event_ids_are_forgotten_with_the_session_that_used_them() {
 #[test]
 fn an_answer_under_an_id_of_a_call_that_has_ended_is_told_as_unmatched() {
     let mut world = World::connected(options());
-    let call = world.call_with(CallSpec {
-        method: "tools/call".to_string(),
-        idempotent: true,
-        ..CallSpec::default()
-    });
+    let call = world.safe_call();
     let (post, request) = world.request();
     let first = id_of(&request);
     world.head(post, 200, SSE, None);

@@ -6,6 +6,7 @@
 mod agenda;
 mod benign;
 mod clocks;
+mod happening;
 mod listening;
 mod network;
 mod properties;

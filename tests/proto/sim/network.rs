@@ -6,8 +6,8 @@ use std::fmt;
 use landfall::proto::{ExchangeId, HttpRequest, ResponseHead};
 
 use super::agenda::{Agenda, Rng, Time};
+use super::happening::Happening;
 use super::schedule::{Reply, Resume};
-use super::world::Happening;
 
 /// One exchange, by its place in [`Network::links`].
 pub(crate) type LinkId = usize;

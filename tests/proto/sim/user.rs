@@ -2,9 +2,10 @@
 
 use landfall::proto::{CallId, CallSpec, Challenge};
 
+use super::happening::Happening;
 use super::schedule::{Clocks, Given, Handler, Scheduler, Tool};
 use super::shares::Happened;
-use super::world::{instant, Happening, World};
+use super::world::{instant, World};
 
 impl World<'_> {
     /// A call of the client before goes on from the last place that was told.

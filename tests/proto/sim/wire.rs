@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use landfall::proto::{ExchangeId, HttpRequest, Input, IoFailure, Method, ResponseHead};
 
+use super::happening::Happening;
 use super::network::{Delivery, Fate, LinkId};
 use super::schedule::{Broken, CallPlan, Reply, Resume};
 use super::server::Effect;
 use super::shares::Happened;
-use super::world::{Happening, World};
+use super::world::World;
 
 impl World<'_> {
     pub(super) fn read(&mut self, exchange: ExchangeId, reads: bool) {

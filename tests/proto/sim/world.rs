@@ -9,54 +9,13 @@ use landfall::proto::{
 };
 
 use super::agenda::{Agenda, Rng, Time};
-use super::network::{Delivery, Fault, LinkId, Network};
+use super::happening::Happening;
+use super::network::{Fault, LinkId, Network};
 use super::properties::Judge;
-use super::schedule::{Broken, Given, Incident, Schedule};
+use super::schedule::{Broken, Incident, Schedule};
 use super::server::Server;
 use super::shares::{Happened, Shares};
 use super::trace::Trace;
-
-/// What comes to pass at an instant.
-#[derive(Clone, Debug)]
-pub(crate) enum Happening {
-    /// The user makes this planned call.
-    Make(usize),
-    /// The user cancels this planned call.
-    Cancel(usize),
-    /// The user answers a question put to this client.
-    Answer(u32, String),
-    /// A handler of this client's reports on an event.
-    Handled(u32, CallId, u32, bool),
-    /// The application finds that events of this planned call are missing.
-    Missing(usize),
-    /// The provider of this client gives, or gives up.
-    Provided(u32, Given),
-    /// The host of this client ends a wait.
-    Reconnect(u32, CallId, u64),
-    Incident(Incident),
-    /// A request comes to the server.
-    Arrive(LinkId),
-    /// A response comes to the client.
-    Deliver(LinkId, Delivery),
-    /// The client reads what waited for it.
-    Flush(LinkId),
-    /// A work goes on.
-    Step(usize),
-    /// The server notices that a body is lost.
-    Notice(LinkId),
-    /// The GET stream goes on.
-    Listen(LinkId),
-}
-
-impl Happening {
-    /// Whether it needs the client's machine to be awake.
-    fn is_clients(&self) -> bool {
-        !matches!(
-            self,
-            Self::Arrive(_) | Self::Step(_) | Self::Notice(_) | Self::Listen(_) | Self::Incident(_)
-        )
-    }
-}
 
 /// What became of a run.
 pub(crate) struct Run {
