@@ -1,6 +1,6 @@
 // One HTTP request and its answer, and the line both leave in the log.
 
-const CORS = {
+export const CORS = {
   "access-control-allow-origin": "*",
   "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
   // What a server of 2025 allows: the headers of the 2026 protocol are missing on purpose.
@@ -14,12 +14,14 @@ const CORS = {
 const requests = new WeakMap();
 
 export class Exchange {
-  constructor(req, res, entry) {
+  /** `cors` are the headers of each answer by which a page may read it. */
+  constructor(req, res, entry, cors = CORS) {
     entry.nth = (requests.get(req.socket) ?? 0) + 1;
     requests.set(req.socket, entry.nth);
     this.req = req;
     this.res = res;
     this.entry = entry;
+    this.cors = cors;
     res.on("close", () => {
       entry.closedAt = Date.now();
       entry.closedBy ??= "client";
@@ -63,7 +65,7 @@ export class Exchange {
   #head(status, headers) {
     if (this.res.headersSent || this.res.destroyed) return false;
     this.entry.status = status;
-    this.res.writeHead(status, { ...CORS, ...headers });
+    this.res.writeHead(status, { ...this.cors, ...headers });
     return true;
   }
 }

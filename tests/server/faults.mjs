@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-const STEPS = {
+export const STEPS = {
   progress: (run, { progress, total, message }) => run.progress({ progress, total, message }),
 
   cut(run, { cut, by = "fin" }) {
@@ -127,14 +127,14 @@ function garbageBlock(kind, bytes = 1 << 20) {
   }
 }
 
-const nameOf = (step) => Object.keys(STEPS).find((name) => Object.hasOwn(step, name));
+const nameOf = (step, table) => Object.keys(table).find((name) => Object.hasOwn(step, name));
 
 /** The first step that nobody knows, if any: checked before a tool runs, so that a typing error is not a test. */
-export const unknownStep = (steps) => steps.find((step) => nameOf(step) === undefined);
+export const unknownStep = (steps, table = STEPS) => steps.find((step) => nameOf(step, table) === undefined);
 
-export async function runSteps(run, steps) {
+export async function runSteps(run, steps, table = STEPS) {
   for (const step of steps) {
-    await STEPS[nameOf(step)](run, step);
+    await table[nameOf(step, table)](run, step);
     if (run.signal.aborted) return;
   }
 }
