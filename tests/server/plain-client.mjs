@@ -12,8 +12,11 @@ export class PlainClient {
     const clientInfo = { name: "plain", version: "1.0.0" };
     const response = await client.request("initialize", { protocolVersion, capabilities: {}, clientInfo });
     client.session = response.headers.get("mcp-session-id");
-    const { result } = await response.json();
-    client.#headers = { "mcp-session-id": client.session, "mcp-protocol-version": result.protocolVersion };
+    const { result } = /json/.test(response.headers.get("content-type"))
+      ? await response.json()
+      : (await readEvents(response)).events.at(-1).message;
+    client.version = result.protocolVersion;
+    client.#headers = { "mcp-session-id": client.session, "mcp-protocol-version": client.version };
     await client.post({ method: "notifications/initialized" });
     return client;
   }
@@ -55,7 +58,7 @@ export async function readEvents(response) {
   } catch {
     cut = true;
   }
-  const blocks = text.split("\n\n");
+  const blocks = text.replaceAll("\r\n", "\n").split("\n\n");
   const rest = blocks.pop();
   const events = blocks.map(parseBlock);
   return { events, retry: events.findLast((event) => event.retry)?.retry, cut, rest };

@@ -22,8 +22,11 @@ const node = (script, ...args) => [
   ...[process.execPath, "--import", program("loopback.mjs")],
   ...[script, ...args],
 ];
-const ours = (name) => ({ command: (port) => node(program(name), String(port)), needs: [] });
-const inPython = (venv, name) => ({
+export const ours = (name, ...args) => ({
+  command: (port) => node(program(name), String(port), ...args),
+  needs: [],
+});
+export const inPython = (venv, name) => ({
   command: (port) => [python(venv), program(name), String(port)],
   needs: [python(venv)],
 });

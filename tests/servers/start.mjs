@@ -11,10 +11,10 @@ const START_MS = 60_000;
 
 /**
  * `command(port)` gives the program and its arguments, and `PORT` says the same; it tells its port, where 0 was asked for, by a line
- * `{"port": N}`. Returns `{ url, counts(key), kill(), startAgain(), stop() }`: `counts` tells how often tools ran and
+ * `{"port": N}`. `path` is where it answers. Returns `{ url, counts(key), kill(), startAgain(), stop() }`: `counts` tells how often tools ran and
  * were cancelled for that key.
  */
-export async function start({ command }) {
+export async function start({ command, path = "/mcp" }) {
   const folder = await mkdtemp(join(tmpdir(), "landfall-servers-"));
   const journal = join(folder, "journal");
   await writeFile(journal, "");
@@ -30,7 +30,7 @@ export async function start({ command }) {
   };
   return {
     port,
-    url: `http://127.0.0.1:${port}/mcp`,
+    url: `http://127.0.0.1:${port}${path}`,
     async counts(key) {
       const lines = (await readFile(journal, "utf8")).split("\n").filter(Boolean).map(JSON.parse);
       const count = (what) => lines.filter((line) => line.what === what && line.key === key).length;

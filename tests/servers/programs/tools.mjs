@@ -46,14 +46,21 @@ async function rest({ key }, extra) {
   return text("rested");
 }
 
-/** `count` does something, `recite` only reads; `rest` takes a minute; `grow` brings a new tool. */
-export function addTools(server) {
+/**
+ * `count` does something, `recite` only reads; `rest` takes a minute; `grow` brings a new tool. Where each request has a
+ * server of its own, `grown` has the names that came, and `onGrown` tells who listens.
+ */
+export function addTools(server, { grown = new Set(), onGrown = () => {} } = {}) {
+  const leaf = (name) => server.registerTool(name, {}, () => text(name));
   server.registerTool("count", { inputSchema: z.object(steps) }, count);
   server.registerTool("recite", { inputSchema: z.object(steps), annotations: { readOnlyHint: true } }, count);
   server.registerTool("rest", { inputSchema: z.object({ key }) }, rest);
   server.registerTool("grow", { inputSchema: z.object({ name: z.string() }) }, ({ name }) => {
-    server.registerTool(name, {}, () => text(name));
+    grown.add(name);
+    leaf(name);
+    onGrown();
     return text(name);
   });
+  for (const name of grown) leaf(name);
   return server;
 }

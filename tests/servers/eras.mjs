@@ -1,0 +1,34 @@
+// A server of each era, and of each way to be of several: what `connect` has to find out by itself.
+//
+// - `era`, `protocolVersion`: what a session with it is
+// - `resumes`: its streams can be taken up again after a cut; else what was cut is lost
+// - `cancels`: what stops a tool: "message" (notifications/cancelled), "close" (the end of its stream)
+// - `asks`: it has the tool `choose`, which asks the client
+// - the rest as in servers.mjs
+import { fileURLToPath } from "node:url";
+import { inPython, ours } from "./servers.mjs";
+
+const LEGACY = { era: "legacy", protocolVersion: "2025-11-25", resumes: true, cancels: "message" };
+const MODERN = { era: "modern", protocolVersion: "2026-07-28", resumes: false, cancels: "close" };
+const SSE = { era: "sse", protocolVersion: "2024-11-05", resumes: false, cancels: "message", path: "/sse" };
+
+const installed = (name) => fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url));
+
+export const ERA_SERVERS = [
+  { name: "SDK 2, modern only", ...MODERN, asks: true, ...ours("sdk-v2-eras.mjs", "reject") },
+  // Of the earlier era it has what can't be resumed.
+  { name: "SDK 2, both, stateless", ...MODERN, asks: true, ...ours("sdk-v2-eras.mjs", "stateless") },
+  { name: "SDK 2, both, sessions", ...LEGACY, ...ours("sdk-v2.mjs") },
+  { name: "SDK 1", ...LEGACY, ...ours("sdk-v1.mjs") },
+  { name: "Python SDK 2, modern only", ...MODERN, asks: true, ...inPython("venv", "modern2.py") },
+  { name: "Python SDK 2, both", ...LEGACY, ...inPython("venv", "mcp2.py") },
+  { name: "HTTP+SSE of SDK 1", ...SSE, ...ours("sse-v1.mjs") },
+  {
+    name: "HTTP+SSE of SDK 2",
+    ...SSE,
+    ...ours("sse-v2.mjs"),
+    needs: [installed("@modelcontextprotocol/server-legacy")],
+  },
+  { name: "HTTP+SSE of Python SDK 2", ...SSE, ...inPython("venv", "sse2.py") },
+  { name: "HTTP+SSE of Python SDK 1", ...SSE, ...inPython("venv-mcp1", "sse1.py") },
+];
