@@ -271,7 +271,9 @@ impl Client {
             },
         );
         entry.delivery.wire_ids = spec.id.as_deref().and_then(Id::read).into_iter().collect();
-        entry.lineage.resume_from = spec.resumption_token;
+        if let Some(token) = spec.resumption_token {
+            entry.adopt(token);
+        }
         self.stats.calls += u64::from(entry.request.kind == Kind::Request);
         let call = self.open(entry);
         self.enqueue(now, call);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::world::{header, id_of, note, options, World, JSON, SSE};
 use landfall::proto::{
-    CallId, ExchangeId, OnGap, Options, Outcome, Reason, Redirect, ResponseHead, Target, TimeoutOptions,
+    CallId, CallSpec, ExchangeId, OnGap, Options, Outcome, Reason, Redirect, ResponseHead, Target,
+    TimeoutOptions,
 };
 
 /// Reasons of later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
@@ -285,4 +286,29 @@ fn a_call_whose_request_reached_fetch_may_have_run() {
     world.client.cancel(world.now, call);
     world.drain();
     assert_eq!(world.failure(call).outcome, Outcome::Unknown);
+}
+
+#[test]
+fn a_call_that_goes_on_with_another_clients_stream_was_sent_by_that_one() {
+    type End = fn(&mut World, CallId);
+    let ends: [(End, Reason); 3] = [
+        (|world, call| world.client.cancel(world.now, call), Reason::Cancelled),
+        (|world, _| world.pass(10_000), Reason::DeadlineExceeded),
+        (|world, _| world.client.close(world.now), Reason::Closed),
+    ];
+    for (end, reason) in ends {
+        let mut world = World::connected(Options { max_concurrent: Some(2.0), ..options() });
+        world.streaming(); // every connection that calls may have is in use
+        let call = world.call_with(CallSpec {
+            method: "tools/call".to_string(),
+            resumption_token: Some("k1".to_string()),
+            timeouts: TimeoutOptions { deadline: Some(10_000.0), ..TimeoutOptions::default() },
+            ..CallSpec::default()
+        });
+        assert!(world.requests.is_empty());
+        end(&mut world, call);
+        world.drain();
+        let failure = world.failure(call);
+        assert_eq!((failure.reason, failure.outcome, failure.retry_safe), (reason, Outcome::Unknown, false));
+    }
 }

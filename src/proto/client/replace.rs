@@ -67,14 +67,9 @@ impl Client {
         }
     }
 
-    /// A call that was to go on with a stream of another client's: there is no such stream any more, and it was sent.
+    /// Whether a call was to go on with a stream of another client's: there is no such stream any more.
     fn forget_token(&mut self, call: CallId) -> bool {
-        let Some(entry) = self.ledger.get(call) else { return false };
-        let is_adopted = entry.lineage.resume_from.take().is_some();
-        if is_adopted {
-            entry.delivery.sent();
-        }
-        is_adopted
+        self.ledger.get(call).is_some_and(|entry| entry.lineage.resume_from.take().is_some())
     }
 
     /// Whether a call begins with the cursor of a session that is dead: that is not polled. It is over then.

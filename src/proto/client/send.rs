@@ -118,8 +118,6 @@ impl Client {
         if let Some(cursor) = entry.lineage.resume_from.take() {
             entry.lineage.stream = Some(Stream::adopted(&cursor));
             self.session.repeats.note(&cursor, None, Some(stream_of(call, ExchangeId(0))));
-            entry.lineage.adopts = true;
-            entry.delivery.sent();
             return match header_value(&cursor) {
                 Some(_) => self.resume(now, call),
                 None => {

@@ -158,6 +158,13 @@ impl Call {
         }
     }
 
+    /// It goes on behind this event of a stream that another client began: that one sent it.
+    pub(crate) fn adopt(&mut self, cursor: String) {
+        self.lineage.resume_from = Some(cursor);
+        self.lineage.adopts = true;
+        self.delivery.sent();
+    }
+
     /// The id it goes by on the wire.
     pub(crate) fn wire_id(&self) -> &Id {
         self.delivery.wire_id()
