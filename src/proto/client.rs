@@ -85,7 +85,8 @@ pub enum Output {
     /// The call ended. Exactly one per [`Client::call`], [`Client::notify`] and [`Client::answer`] of a Client's, and one where
     /// [`Client::connect`] failed; but [`Client::report_gap`] may give one in place of one that is not told yet.
     Settle(CallId, Instant, Settlement),
-    /// The cursor of a call moved: its stream can be resumed from here.
+    /// The cursor of a call moved: its stream can be resumed from here, in the session in use. What is read on of a dead
+    /// session gives none.
     Token(CallId, String),
     /// Get other credentials, for the response that this call got last; report to [`Client::authorized`].
     Authorize(CallId, Challenge),

@@ -227,3 +227,24 @@ fn one_that_falls_silent_says_so_and_that_its_session_is_gone() {
         failure.text
     );
 }
+
+/// The host would go on from there in the next session, where the name may be another event's.
+#[test]
+fn nobody_is_told_where_a_stream_of_a_dead_session_could_be_resumed() {
+    for replaces in [false, true] {
+        let mut world = World::connected(options());
+        let (call, id, post) = world.handling();
+        world.body(post, &(note("1", "a") + &note("2", "b")));
+        let keys = world.keys.clone();
+        world.handled(call, keys[0], true);
+        let refused = dies(&mut world);
+        if replaces {
+            replaced(&mut world, "s2");
+            answered_in(&mut world, "s2", refused);
+        }
+        world.handled(call, keys[1], true);
+        world.body(post, &("id: 3\n".to_string() + &result(&id)));
+        assert!(world.answer(call).contains("ok"));
+        assert_eq!(world.tokens, ["1"]);
+    }
+}

@@ -138,14 +138,19 @@ impl Client {
 
     /// The event that holds the answer: its id is the last that the host is told, for the call ends with it.
     pub(super) fn tell_last_token(&mut self, call: CallId, id: Option<&str>) {
-        let wants = self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens);
-        if let Some(id) = id.filter(|id| wants && !id.is_empty()) {
+        if let Some(id) = id.filter(|id| self.tells_tokens(call) && !id.is_empty()) {
             self.outputs.push_back(Output::Token(call, id.to_string()));
         }
     }
 
+    /// Whether the host is told where a call is. Where its session is dead there is no going on from there, and in the
+    /// next one the same token may name another's event.
+    fn tells_tokens(&self, call: CallId) -> bool {
+        self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens && !entry.delivery.stranded)
+    }
+
     pub(super) fn after_report(&mut self, now: Instant, call: CallId, moved: bool) {
-        if moved && self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens) {
+        if moved && self.tells_tokens(call) {
             let token = self.stream(call).and_then(|stream| stream.cursor.committed()).map(str::to_string);
             self.outputs.extend(token.map(|token| Output::Token(call, token)));
         }
