@@ -265,3 +265,22 @@ fn ids_that_a_lost_resume_brought_are_not_the_calls() {
     world.body(get, &result(&id));
     assert!(world.answer(call).contains("ok"));
 }
+
+#[test]
+fn a_silent_body_whose_cursor_is_lost_while_its_resume_is_under_way_is_kept_and_the_session_asked() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &note("\u{c}2", "b")));
+    let keys = world.keys.clone();
+    world.handled(call, keys[0], true);
+    world.pass(45_000);
+    let (get, request) = world.request();
+    assert_eq!((request.method, header(&request, "last-event-id")), (Method::Get, Some("1")));
+    world.handled(call, keys[1], true); // no request can carry that id
+    world.head(get, 409, "", None);
+    assert_eq!(world.aborted, [get]);
+    answer_ping(&mut world);
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    world.assert_nothing_is_left();
+}

@@ -192,7 +192,8 @@ impl Client {
                 self.rearm_idle(now, call);
                 self.set_clocks(now, call);
             }
-            Standing::Won | Standing::WonAndOver | Standing::Held => self.give_up_silent(now, call),
+            Standing::Won | Standing::WonAndOver => self.give_up_silent(now, call),
+            Standing::Held => self.happens(now, call, Happened::Held, Loss::new(DropCause::Idle, "")),
             Standing::Again => {
                 self.happens(now, call, Happened::HedgeFailed, Loss::new(DropCause::Network, ""));
             }

@@ -23,6 +23,8 @@ pub(crate) enum Happened {
     EndsSoon,
     /// The resume beside its silent body was of no use.
     HedgeFailed,
+    /// The resume beside its silent body found that the server still holds that.
+    Held,
     /// The session was asked about it, and lives.
     Lives,
     /// It waited until the session was asked, which is not dead.
@@ -176,6 +178,9 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
         Happened::EndsSoon => Step::Keep,
         Happened::HedgeFailed if known.may_resume() => Step::Race(Pace::Backoff),
         Happened::HedgeFailed => Step::Keep,
+        Happened::Held if known.may_resume() => Step::GiveUp,
+        // Its cursor was lost meanwhile: nothing else can bring its answer.
+        Happened::Held => Step::Ask,
 
         // To a resume, after credentials were asked for where there is a provider.
         Happened::Refused { status: 401, .. } => Step::Fail(Reason::Unauthorized),
@@ -386,6 +391,8 @@ mod tests {
             (Happened::EndsSoon, loose, Step::Keep),
             (Happened::HedgeFailed, PLAIN, Step::Race(Pace::Backoff)),
             (Happened::HedgeFailed, Known { max_retries: Some(1), barren: 1, ..PLAIN }, Step::Keep),
+            (Happened::Held, PLAIN, Step::GiveUp),
+            (Happened::Held, LOOSE, Step::Ask),
         ]);
     }
 
