@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::RangeInclusive;
 
 use super::http::header_value;
+use super::repeats::Print;
 use super::sorted::SortedMap;
 
 /// Ids of events that were handled, with their order: the newest, as hashes.
@@ -131,6 +132,8 @@ struct Block {
     id: Option<String>,
     /// Of its id: what is in hand is searched for each event.
     hash: u64,
+    /// Of its id and payload: a server may give two events one id.
+    print: Option<Print>,
     /// What is in hand of it.
     handed: Handed,
     /// The places of those whose handlers failed.
@@ -144,10 +147,10 @@ struct Block {
 }
 
 impl Block {
-    fn new(id: Option<&str>, handed: Handed, bytes: usize) -> Self {
+    fn new(id: Option<&str>, print: Option<Print>, handed: Handed, bytes: usize) -> Self {
         let state = if handed.len() > 0 { State::InHand } else { State::Done };
         let (hash, id) = (id.map_or(0, Seen::hash), id.map(str::to_string));
-        Self { id, hash, handed, failed: Vec::new(), bytes, state, second: false, broken: false }
+        Self { id, hash, print, handed, failed: Vec::new(), bytes, state, second: false, broken: false }
     }
 
     /// Its id, once for each message in it whose handler failed.
@@ -209,11 +212,17 @@ impl Cursor {
     }
 
     /// A block came and was handed out, or needs no handler. What that did.
-    pub(crate) fn arrive(&mut self, id: Option<&str>, handed: Handed, bytes: usize) -> Report {
-        let again = id.filter(|id| !id.is_empty() && self.failed > 0).and_then(|id| {
-            self.blocks.iter_mut().find(|b| b.state == State::Failed && b.id.as_deref() == Some(id))
-        });
-        let new = Block::new(id, handed, bytes);
+    pub(crate) fn arrive(
+        &mut self,
+        id: Option<&str>,
+        print: Option<Print>,
+        handed: Handed,
+        bytes: usize,
+    ) -> Report {
+        // A block without data is another than the event under its id.
+        let again = id.filter(|id| !id.is_empty() && bytes > 0).and_then(|id| self.failed_at(id, print));
+        let again = again.and_then(|place| self.blocks.get_mut(place));
+        let new = Block::new(id, print, handed, bytes);
         if new.state == State::InHand {
             let bytes = again.as_ref().map_or(bytes, |block| block.bytes);
             self.in_hand = (self.in_hand.0 + new.handed.len(), self.in_hand.1 + bytes);
@@ -240,7 +249,7 @@ impl Cursor {
         if !known {
             self.failed += 1;
             let state = State::Failed;
-            self.blocks.push_back(Block { broken: true, state, ..Block::new(id, Handed::Nothing, 1) });
+            self.blocks.push_back(Block { broken: true, state, ..Block::new(id, None, Handed::Nothing, 1) });
         }
         let mut report = Report::default();
         self.shrink(&mut report);
@@ -361,18 +370,27 @@ impl Cursor {
         }
     }
 
-    /// Whether an event with this id failed: it is to come again.
-    pub(crate) fn is_due(&self, id: &str) -> bool {
-        self.due(id).is_some()
+    /// Whether just this event failed, and is to come again. Of one that came broken nobody knows the payload.
+    pub(crate) fn is_due(&self, id: &str, print: Print) -> bool {
+        let place = self.failed_at(id, Some(print));
+        let block = place.and_then(|place| self.blocks.get(place));
+        block.is_some_and(|block| block.broken || block.print == Some(print))
     }
 
     /// An event with this id failed, and is to come again: the places in it whose handlers did; none where it was broken.
-    pub(crate) fn due(&self, id: &str) -> Option<&[u32]> {
+    pub(crate) fn due(&self, id: &str, print: Option<Print>) -> Option<&[u32]> {
+        let place = self.failed_at(id, print)?;
+        self.blocks.get(place).map(|block| &block.failed[..])
+    }
+
+    /// The block with this id that failed: where several have it, the one with this payload, too.
+    fn failed_at(&self, id: &str, print: Option<Print>) -> Option<usize> {
         if self.failed == 0 {
             return None;
         }
-        let is_it = |block: &&Block| block.state == State::Failed && block.id.as_deref() == Some(id);
-        self.blocks.iter().find(is_it).map(|block| &block.failed[..])
+        let is_it = |block: &Block| block.state == State::Failed && block.id.as_deref() == Some(id);
+        let is_same = |block: &Block| is_it(block) && block.print == print;
+        self.blocks.iter().position(is_same).or_else(|| self.blocks.iter().position(is_it))
     }
 
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.

@@ -200,3 +200,41 @@ fn an_event_of_another_session_is_no_repeat() {
     assert_eq!(world.messages.len(), 2);
     assert!(world.is_pending(call));
 }
+
+/// A server whose ids begin anew on one stream.
+#[test]
+fn an_event_whose_handler_failed_comes_again_and_another_under_the_same_id_does_not() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &[note("1", "a"), note("2", "b"), note("1", "c"), note("2", "d")].concat());
+    for (key, ok) in world.keys.clone().into_iter().zip([true, true, true, false]) {
+        world.handled(call, key, ok);
+    }
+    world.cut(post);
+    let (_, get, request) = world.next_request();
+    assert_eq!(header(&request, "last-event-id"), Some("1"));
+    world.messages.clear();
+    world.head(get, 200, SSE, None);
+    world.body(get, &(note("2", "b") + &note("1", "c") + &note("2", "d")));
+    assert_eq!(world.messages.len(), 1);
+    assert!(world.messages[0].contains("\"d\""), "{:?}", world.messages);
+    let again = *world.keys.last().expect("it was handed out");
+    world.handled(call, again, true);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert!(!world.names().contains(&"event_skipped"));
+}
+
+#[test]
+fn a_block_that_only_has_the_id_of_a_failed_event_is_not_that_event() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &(note("1", "a") + &note("2", "b")));
+    for (key, ok) in world.keys.clone().into_iter().zip([true, false]) {
+        world.handled(call, key, ok);
+    }
+    world.body(post, "id: 2\n\n");
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert!(world.names().contains(&"event_skipped"));
+}

@@ -48,7 +48,7 @@ impl Client {
         if !matches!(payload, Payload::Other) {
             self.note_fresh(now, call, id.is_some());
         }
-        let due = id.and_then(|id| self.stream(call)?.cursor.due(id).map(<[u32]>::to_vec));
+        let due = id.and_then(|id| self.stream(call)?.cursor.due(id, print).map(<[u32]>::to_vec));
         // A broken one was not handed out at all.
         let due = due.filter(|due| !due.is_empty());
         let handed = self.hand_out(call, &payload, due.as_deref());
@@ -59,17 +59,17 @@ impl Client {
         let handing = Handing { due: due.as_deref(), seam, ..Handing::under(&handed) };
         if let Handed::Several(_) = handed {
             // The answer may be among them: what is in hand is to be known before the call ends.
-            self.arrive(now, call, id, handed.clone(), data.len());
+            self.arrive(now, call, id, print, handed.clone(), data.len());
             return self.deliver(now, call, payload, data, handing);
         }
         self.deliver(now, call, payload, data, handing);
-        self.arrive(now, call, id, handed, data.len());
+        self.arrive(now, call, id, print, handed, data.len());
     }
 
     /// A block that nobody is to handle: its id moves the cursor.
     fn pass_over(&mut self, now: Instant, call: CallId, id: Option<&str>) {
         id.inspect(|id| self.note_came(call, id, None));
-        self.arrive(now, call, id, Handed::Nothing, 0);
+        self.arrive(now, call, id, None, Handed::Nothing, 0);
     }
 
     /// An event under another name than `message`: a response to a request of ours counts, and is warned of. What else it

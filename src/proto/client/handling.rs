@@ -10,6 +10,7 @@ use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
 use crate::proto::gap::split;
 use crate::proto::jsonrpc::{field, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
+use crate::proto::repeats::Print;
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -81,6 +82,7 @@ impl Client {
         now: Instant,
         call: CallId,
         id: Option<&str>,
+        print: Option<Print>,
         handed: Handed,
         bytes: usize,
     ) {
@@ -95,7 +97,7 @@ impl Client {
         if bytes == 0 {
             id.inspect(|id| stream.gaps.passed(id));
         }
-        let report = stream.cursor.arrive(id, handed, bytes);
+        let report = stream.cursor.arrive(id, print, handed, bytes);
         if let Some(events) = stream.events() {
             events.moved |= id.is_some();
         }

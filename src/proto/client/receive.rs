@@ -255,10 +255,10 @@ impl Client {
             Item::Retry(ms) => stream.retry = Some(std::time::Duration::from_millis(ms)),
             Item::Id(id) => {
                 self.note_came(call, id, None);
-                self.arrive(now, call, Some(id), Handed::Nothing, 0);
+                self.arrive(now, call, Some(id), None, Handed::Nothing, 0);
             }
             // Too long to keep: as if it were cleared.
-            Item::LongId => self.arrive(now, call, Some(""), Handed::Nothing, 0),
+            Item::LongId => self.arrive(now, call, Some(""), None, Handed::Nothing, 0),
             Item::Event { kind, data, id, own_id } => {
                 self.on_event(now, call, kind, data, (own_id && has_cursor).then_some(id));
             }

@@ -22,7 +22,7 @@ impl Client {
             true => self.session.repeats.knows(print),
             false => stream.near.knows(print),
         };
-        (came && !stream.cursor.is_due(id)).then_some(u64::MAX)
+        (came && !stream.cursor.is_due(id, print)).then_some(u64::MAX)
     }
 
     /// Whether the body of an earlier request brings an event again. If so, it is counted; else it is noted.
