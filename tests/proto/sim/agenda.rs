@@ -21,6 +21,13 @@ impl<T> Agenda<T> {
         self.planned += 1;
     }
 
+    /// What is next waits until then. It keeps its place among what is due at that instant: what was planned first
+    /// comes first, so nothing overtakes another on a link, however often both were put off.
+    pub(crate) fn postpone(&mut self, until: Time) {
+        let Some(((_, nth), thing)) = self.things.pop_first() else { return };
+        self.things.insert((until, nth), thing);
+    }
+
     /// All that is to come comes so much earlier, but not before `now`.
     pub(crate) fn hasten(&mut self, now: Time, by: Time) {
         let things = std::mem::take(&mut self.things);
@@ -32,6 +39,10 @@ impl<T> Agenda<T> {
 
     pub(crate) fn next(&self) -> Option<Time> {
         self.things.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    pub(crate) fn peek(&self) -> Option<&T> {
+        self.things.first_key_value().map(|(_, thing)| thing)
     }
 
     pub(crate) fn take(&mut self) -> Option<T> {

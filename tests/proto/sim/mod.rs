@@ -148,6 +148,8 @@ fn now() -> std::time::Instant {
 fn run_all(first: u64, count: u64) -> Tally {
     /// So many wrong schedules are enough to see what is wrong.
     const MOST_WRONG: usize = 200;
+    /// So many of a kind are named.
+    const MOST_TOLD: usize = 30;
     let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
     let wrong: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
     let work = || {
@@ -177,7 +179,7 @@ fn run_all(first: u64, count: u64) -> Tally {
         kinds.entry(kind(why)).or_default().push(*seed);
     }
     for (kind, seeds) in &kinds {
-        println!("{} schedules, the first {}: {kind}", seeds.len(), seeds[0]);
+        println!("{} schedules, {:?}: {kind}", seeds.len(), &seeds[..seeds.len().min(MOST_TOLD)]);
     }
     if let Some((seed, why)) = wrong.first() {
         tally.print();

@@ -73,8 +73,8 @@ pub(crate) struct Watch {
     pub(crate) skips: usize,
     /// The last token.
     pub(crate) token: Option<String>,
-    /// The same, as it was told.
-    pub(crate) told: Option<String>,
+    /// The same, as it was told, and the session that the client used then.
+    pub(crate) told: Option<(String, Option<String>)>,
     /// It goes on with a stream that another client began.
     pub(crate) adopts: bool,
     /// Events handed to its handler.
@@ -86,8 +86,6 @@ pub(crate) struct Watch {
     /// The machine slept: until when, and for how long in all.
     pub(crate) woke: Option<Time>,
     pub(crate) slept: Time,
-    /// When it was sent it was known that it may run twice.
-    pub(crate) vouched: bool,
     /// The server ordered a wait until then, whatever it said besides.
     pub(crate) ordered: Time,
     /// Since when no request of it is under way, though it has not ended.
@@ -145,7 +143,6 @@ impl Watch {
             refreshes: 0,
             woke: None,
             slept: 0,
-            vouched: false,
             ordered: 0,
             alone: None,
             ended_fed: false,
@@ -153,6 +150,11 @@ impl Watch {
             vain: 0,
             brought: false,
         }
+    }
+
+    /// Whether a request of it went out.
+    pub(crate) fn was_sent(&self) -> bool {
+        !self.posts.is_empty() || self.gets > 0
     }
 
     /// A message came: what bounds silence begins anew.

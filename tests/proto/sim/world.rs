@@ -200,11 +200,11 @@ impl<'a> World<'a> {
                 self.input(Input::Timeout);
             } else if let Some(at) = self.agenda.next() {
                 self.now = self.now.max(at);
-                let happening = self.agenda.take().expect("it was just seen");
-                if self.now < self.asleep && happening.is_clients() {
-                    self.agenda.plan(self.asleep, happening);
+                if self.now < self.asleep && self.agenda.peek().is_some_and(Happening::is_clients) {
+                    self.agenda.postpone(self.asleep);
                     continue;
                 }
+                let happening = self.agenda.take().expect("it was just seen");
                 if !matches!(happening, Happening::Deliver(..)) {
                     self.trace.line(self.now, "", |line| write!(line, "{happening:?}"));
                 }
@@ -376,6 +376,7 @@ impl<'a> World<'a> {
 
     pub(super) fn input(&mut self, input: Input<'_>) {
         self.trace.input(self.now, &input);
+        self.judge.on_input();
         self.client.handle_input(instant(self.now), input);
         self.drain();
     }
@@ -390,6 +391,7 @@ impl<'a> World<'a> {
                 self.trace.wake(next.map(|(at, _)| at));
                 self.wake = next.map(|(at, _)| micros(at));
                 let Some(exchange) = self.unsent.pop_front() else { return };
+                self.judge.on_input();
                 self.client.handle_input(instant(self.now), Input::Sent(exchange));
                 continue;
             }

@@ -90,7 +90,7 @@ impl Judge<'_> {
         }
         let Some(watch) = network.links[id].call else { return };
         let (link, is_race) = (&network.links[id], network.is_rival(id) || network.has_rival(id));
-        self.note_ended(now, link, is_race);
+        self.note_ended(now, id, network, is_race);
         self.note_alone(now, watch, Some(id), network);
         let is_cut_off = self.sessions.cut_pings >= 2;
         let seen = &mut self.watches[watch];
@@ -206,8 +206,9 @@ impl Judge<'_> {
             return;
         };
         let Some(watch) = self.live(call) else {
-            if matches!(event, Event::EventSkipped { .. }) {
-                return; // A report that came while the outcome was drained and not told: see `Client::handled`.
+            // A report that came while the outcome was drained and not told: see `Client::handled`.
+            if matches!(event, Event::EventSkipped { .. }) && self.untold.contains(&call) {
+                return;
             }
             return self.breaks(format!("an event of a call that is not live: {call:?} {event:?}"));
         };
@@ -312,12 +313,15 @@ impl Judge<'_> {
         let Some(watch) = self.live(call).filter(|_| wants) else {
             return self.breaks(format!("a token that nobody wants: {call:?} {token}"));
         };
+        let used = self.sessions.used.clone();
         let seen = &mut self.watches[watch];
-        seen.told = Some(token.to_string());
+        seen.told = Some((token.to_string(), used.clone()));
         let token: String = token.bytes().map(char::from).collect();
         let plan = seen.plan;
         let shared = self.schedule.server.replays == Replays::All || server.restarted;
         let works = server.works.iter().filter(|work| Some(work.call) == plan || shared);
+        // Of a session that is dead it would name another event in the next.
+        let works = works.filter(|work| Some(&server.sessions[work.session].id) == used.as_ref());
         let known = works.flat_map(|work| &work.events).any(|event| event.is_named(&token));
         seen.token = Some(token);
         self.expect(known, || format!("a token that no event had: {call:?}"));

@@ -10,7 +10,7 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use landfall::proto::{CallId, HttpRequest, Load, Method, Output, Reason, Settlement};
+use landfall::proto::{CallId, Event, HttpRequest, Load, Method, Output, Reason, Settlement};
 
 use super::agenda::Time;
 use super::clocks::Bounds;
@@ -67,6 +67,8 @@ pub(crate) struct Judge<'a> {
     greets: bool,
     /// The tools were listed, and nothing voided it since.
     listed: bool,
+    /// Calls that settled since the last input: what a handler reports then is told before the outcome is.
+    untold: BTreeSet<CallId>,
 }
 
 impl<'a> Judge<'a> {
@@ -94,6 +96,7 @@ impl<'a> Judge<'a> {
             unwell: 0,
             greets: false,
             listed: false,
+            untold: BTreeSet::new(),
         }
     }
 
@@ -161,7 +164,7 @@ impl<'a> Judge<'a> {
     /// The server said what its tools are: that holds for what was sent, whatever it says later.
     fn on_listed(&mut self) {
         self.listed = true;
-        for watch in self.watches.iter_mut().filter(|watch| !watch.posts.is_empty()) {
+        for watch in self.watches.iter_mut().filter(|watch| watch.was_sent()) {
             watch.hinted = true;
         }
     }
@@ -176,15 +179,18 @@ impl<'a> Judge<'a> {
         self.closing = true;
     }
 
-    /// The wrapper settles what is live: each, with its plan and its last token where it can go on from there.
+    /// The wrapper settles what is live: each, with its plan and its last token where it can go on from there. A token
+    /// says nothing of its session: whoever keeps one keeps that, too, and takes it up in no other.
     pub(crate) fn on_trap(&mut self, now: Time, session: Option<String>) -> Vec<Option<(usize, String)>> {
         let mut again = Vec::new();
         for watch in self.watches.iter_mut().filter(|watch| watch.ended.is_none()) {
             watch.ended = Some(now);
             self.endings.push("trap".to_string());
-            again.push(watch.plan.zip(watch.told.take().filter(|_| watch.posts.len() == 1)));
+            let told = watch.told.take().filter(|(_, told_in)| *told_in == session && watch.posts.len() == 1);
+            again.push(watch.plan.zip(told.map(|(token, _)| token)));
         }
         self.known.clear();
+        self.untold.clear();
         self.recent.clear();
         if session.is_some() {
             // The next client has no memory of what came in the session.
@@ -217,11 +223,19 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Something comes to the client: what it settled before was told by then.
+    pub(crate) fn on_input(&mut self) {
+        self.untold.clear();
+    }
+
     /// Something came out of the client.
     pub(crate) fn on_output(&mut self, now: Time, output: &Output) {
         // A call made afterwards is told so.
-        let told =
-            matches!(output, Output::Settle(_, _, Settlement::Failed(f)) if f.reason == Reason::Closed);
+        let told = match output {
+            Output::Settle(_, _, Settlement::Failed(failure)) => failure.reason == Reason::Closed,
+            Output::Event(Some(call), _, Event::EventSkipped { .. }) => self.untold.contains(call),
+            _ => false,
+        };
         let closed = self.closed && !told;
         self.expect(!closed, || format!("nothing moves after Closed: {output:?}"));
         self.closed |= *output == Output::Closed;

@@ -33,6 +33,7 @@ impl Judge<'_> {
         let Some(watch) = self.live(call) else {
             return self.breaks(format!("a settlement of a call that is not live: {call:?} {settlement:?}"));
         };
+        self.untold.insert(call);
         self.on_read(server);
         self.check_alone(now, watch);
         let seen = &mut self.watches[watch];

@@ -94,9 +94,8 @@ impl Judge<'_> {
     fn on_post(&mut self, now: Time, id: LinkId, watch: usize, network: &Network) {
         let plan = self.plan(watch);
         let replay = self.schedule.client.replay;
-        let first = &mut self.watches[watch];
-        first.hinted |= first.posts.is_empty() && self.listed;
-        let hinted = first.hinted && replay == ReplayOption::Hints;
+        self.note_hinted(watch);
+        let hinted = self.watches[watch].hinted && replay == ReplayOption::Hints;
         let safe = plan.is_none_or(|plan| match plan.tool {
             Tool::Once | Tool::Notify => false,
             Tool::Same | Tool::Pure => hinted,
@@ -104,9 +103,6 @@ impl Judge<'_> {
         });
         let safe = safe && replay != ReplayOption::Never;
         let seen = &mut self.watches[watch];
-        // It keeps the word under which it was sent.
-        seen.vouched |= safe && seen.posts.is_empty();
-        let safe = safe || seen.vouched;
         // What got no HTTP answer is not counted, nor is what is made once more with other credentials.
         let posts = seen.posts.iter().map(|(post, _)| &network.links[*post]);
         let reissued = posts.filter(|post| !post.goes_again()).skip(1).filter(|post| post.headed).count();
@@ -129,6 +125,14 @@ impl Judge<'_> {
         });
     }
 
+    /// A call keeps what was known of its tool when its first request went out: that is a GET where it goes on with a
+    /// stream of another client's.
+    fn note_hinted(&mut self, watch: usize) {
+        let listed = self.listed;
+        let seen = &mut self.watches[watch];
+        seen.hinted |= !seen.was_sent() && listed;
+    }
+
     /// A resume asks from where the call is, in the session of its stream, and not before it may.
     fn on_resume(
         &mut self,
@@ -147,6 +151,7 @@ impl Judge<'_> {
         let odd =
             self.is_odd(watch, server) && (many || reset || self.schedule.server.replays != Replays::Renamed);
         let odd = odd || begins_late;
+        self.note_hinted(watch);
         let seen = &mut self.watches[watch];
         let call = seen.plan;
         seen.gets += 1;

@@ -63,13 +63,15 @@ impl Judge<'_> {
         });
     }
 
-    /// The client ended a body of which bytes came within `idleMs`, and no other takes its place.
-    pub(super) fn note_ended(&mut self, now: Time, link: &Link, is_race: bool) {
+    /// The client ended a body of which bytes came within `idleMs`, and no other takes its place. Bytes that do not fill
+    /// `idleMs` again are none: those of a resumed stream before its first event.
+    pub(super) fn note_ended(&mut self, now: Time, id: LinkId, network: &Network, is_race: bool) {
+        let link = &network.links[id];
         let Some(watch) = link.call else { return };
         let plan = self.plan(watch);
         let seen = &mut self.watches[watch];
         let is_body = link.reading && link.status == 200 && !link.ended && !is_race && !link.earlier;
-        let is_fed = link.fed > 0 && now - link.fed < seen.bounds.idle;
+        let is_fed = link.fed > 0 && seen.believed.contains(&id) && now - link.fed < seen.bounds.idle;
         // Where connections are few, a resume has that of the silent body.
         let crowded = self.schedule.client.max_concurrent < 32;
         let gap = seen.gaps > 0 && plan.is_some_and(|plan| plan.on_gap != OnGap::Continue);
