@@ -4,6 +4,7 @@
 // - `resumes`: its streams can be taken up again after a cut; else what was cut is lost
 // - `cancels`: what stops a tool: "message" (notifications/cancelled), "close" (the end of its stream)
 // - `asks`: it has the tool `choose`, which asks the client
+// - `deaf`: what resumes its stream for changes brings nothing: its store takes the ids for another stream's
 // - the rest as in servers.mjs
 import { fileURLToPath } from "node:url";
 import { inPython, ours } from "./servers.mjs";
@@ -19,7 +20,7 @@ export const ERA_SERVERS = [
   // Of the earlier era it has what can't be resumed.
   { name: "SDK 2, both, stateless", ...MODERN, asks: true, ...ours("sdk-v2-eras.mjs", "stateless") },
   { name: "SDK 2, both, sessions", ...LEGACY, ...ours("sdk-v2.mjs") },
-  { name: "SDK 1", ...LEGACY, ...ours("sdk-v1.mjs") },
+  { name: "SDK 1", ...LEGACY, deaf: true, ...ours("sdk-v1.mjs") },
   { name: "Python SDK 2, modern only", ...MODERN, asks: true, ...inPython("venv", "modern2.py") },
   { name: "Python SDK 2, both", ...LEGACY, ...inPython("venv", "mcp2.py") },
   { name: "HTTP+SSE of SDK 1", ...SSE, ...ours("sse-v1.mjs") },
