@@ -5,6 +5,7 @@ mod buffers;
 mod carry;
 mod clocks;
 mod cors;
+mod detection;
 mod earlier;
 mod events;
 mod handling;
@@ -33,15 +34,16 @@ use std::time::Duration;
 
 use super::backoff::Rng;
 use super::config::{Config, OnGap};
+use super::era::EraOption;
 use super::error::ConfigError;
 use super::event::{Event, GapKind, MessageRef, Settlement};
 use super::facts::SessionFacts;
-use super::header::param_headers;
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::{field, Id};
 use super::ledger::{members, notification, Call, Kind, Ledger};
-use super::machines::call::Request;
+use super::machines::call::{HeaderParams, Request};
 use super::machines::credentials::{Challenge, Credentials};
+use super::machines::detection::Detection;
 use super::machines::dialect::Dialect;
 use super::machines::dispatch::Dispatch;
 use super::server_requests::ServerRequests;
@@ -174,7 +176,7 @@ pub struct Load {
     pub queued: usize,
 }
 
-/// A sans-IO MCP client over legacy Streamable HTTP. See the [module](super) for the contract.
+/// A sans-IO MCP client over Streamable HTTP. See the [module](super) for the contract.
 pub struct Client {
     config: Config,
     rng: Rng,
@@ -207,6 +209,10 @@ impl Client {
         let mut rng = Rng::new(seed);
         let (prefix, salt) = (rng.word(8), rng.next());
         let dispatch = Dispatch::new(config.max_concurrent, config.max_queued, config.until_headers);
+        // A Client finds out for itself.
+        let option = if config.carry { EraOption::Legacy } else { config.era };
+        let (legacy, modern) = (!config.legacy_versions.is_empty(), !config.modern_versions.is_empty());
+        let detection = Detection::new(option, legacy, modern);
         Self {
             server_requests: ServerRequests::new(config.max_questions),
             credentials: Credentials::new(config.max_step_ups),
@@ -215,7 +221,7 @@ impl Client {
             prefix,
             salt,
             rng,
-            session: Session::new(salt),
+            session: Session::new(salt, detection),
             ledger: Ledger::default(),
             timers: Timers::default(),
             secrets: Secrets::default(),
@@ -246,12 +252,10 @@ impl Client {
                 let meta = field(&spec.params, &["_meta"]).unwrap_or(&spec.meta);
                 Dialect::of(&spec.method, &spec.params, meta)
             }
-            false => Dialect::Legacy,
+            false => self.session.dialect.about(&spec.method, &spec.params),
         };
         self.hear_dialect(&dialect);
         let is_endless = dialect.is_endless(&spec.method);
-        let declared = if dialect.has_session() { Vec::new() } else { spec.declared_params };
-        let param_headers = param_headers(spec.param_headers, declared);
         let mut entry = Call::new(
             now,
             Request {
@@ -266,7 +270,7 @@ impl Client {
                 on_gap: spec.on_gap.unwrap_or(self.config.on_gap),
                 reports_handling: spec.reports_handling,
                 wants_tokens: spec.wants_tokens,
-                param_headers,
+                params: HeaderParams { given: spec.param_headers, declared: spec.declared_params },
                 answers: None,
                 timeouts: if is_endless { timeouts.endless() } else { timeouts },
             },

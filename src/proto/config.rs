@@ -1,7 +1,7 @@
 //! Options, validated, and what they are where they are not set. `tests/options.json` lists them: the tests below compare.
 
 use super::backoff::{Backoff, BASE_MS, MOST_MS};
-use super::era::{EraOption, LEGACY_VERSIONS};
+use super::era::{EraOption, LEGACY_VERSIONS, MODERN_VERSIONS};
 use super::error::ConfigError;
 use super::facts::SessionFacts;
 use super::machines::redirect::RedirectPolicy;
@@ -112,7 +112,9 @@ pub struct Options {
 /// Validated options.
 #[derive(Clone, Debug)]
 pub struct Config {
-    pub(crate) versions: Vec<String>,
+    pub(crate) era: EraOption,
+    pub(crate) legacy_versions: Vec<String>,
+    pub(crate) modern_versions: Vec<String>,
     pub(crate) client_info: String,
     pub(crate) capabilities: String,
     pub(crate) timeout_options: TimeoutOptions,
@@ -156,6 +158,7 @@ impl Config {
     /// The first option that is out of range or contradicts another, by name.
     pub fn new(options: Options) -> Result<Self, ConfigError> {
         let timeouts = options.timeouts.derive(false)?;
+        let (modern_versions, legacy_versions) = versions(options.protocol_versions, options.era)?;
         positive("retry.baseMs", options.base_ms)?;
         positive("retry.maxMs", options.max_ms)?;
         let base = options.base_ms.unwrap_or_else(|| BASE_MS.min(options.max_ms.unwrap_or(f64::INFINITY)));
@@ -164,7 +167,9 @@ impl Config {
         let max_event_bytes = count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?;
         let max_body_bytes = count("limits.maxBodyBytes", options.max_body_bytes, 1.0, 16 << 20)?;
         Ok(Self {
-            versions: versions(options.protocol_versions)?,
+            era: options.era,
+            legacy_versions,
+            modern_versions,
             client_info: options.client_info,
             capabilities: options.capabilities,
             timeout_options: options.timeouts,
@@ -207,13 +212,29 @@ impl Config {
     }
 }
 
-fn versions(wanted: Option<Vec<String>>) -> Result<Vec<String>, ConfigError> {
-    let Some(wanted) = wanted else { return Ok(LEGACY_VERSIONS.map(String::from).to_vec()) };
-    let unknown = wanted.iter().find(|version| !LEGACY_VERSIONS.contains(&version.as_str()));
-    let message = match unknown {
-        Some(version) => format!("protocolVersions: \"{version}\" is none of {}", LEGACY_VERSIONS.join(", ")),
-        None if wanted.is_empty() => "protocolVersions is empty".to_string(),
-        None => return Ok(wanted),
+/// The modern versions, and the legacy ones.
+type Versions = (Vec<String>, Vec<String>);
+
+/// The versions that may be spoken. One of the era that is asked for has to be among them.
+fn versions(wanted: Option<Vec<String>>, era: EraOption) -> Result<Versions, ConfigError> {
+    let all = || MODERN_VERSIONS.into_iter().chain(LEGACY_VERSIONS);
+    let wanted = wanted.unwrap_or_else(|| all().map(String::from).collect());
+    let unknown = wanted.iter().find(|wanted| all().all(|version| version != *wanted)).cloned();
+    let is_empty = wanted.is_empty();
+    let is_modern = |version: &String| MODERN_VERSIONS.contains(&version.as_str());
+    let (modern, legacy): Versions = wanted.into_iter().partition(is_modern);
+    let message = match (unknown, era) {
+        (Some(version), _) => {
+            format!("protocolVersions: \"{version}\" is none of {}", all().collect::<Vec<_>>().join(", "))
+        }
+        _ if is_empty => "protocolVersions is empty".to_string(),
+        (None, EraOption::Modern) if modern.is_empty() => {
+            "protocolVersions has none of era \"modern\"".to_string()
+        }
+        (None, EraOption::Legacy) if legacy.is_empty() => {
+            "protocolVersions has none of era \"legacy\"".to_string()
+        }
+        (None, EraOption::Auto | EraOption::Modern | EraOption::Legacy) => return Ok((modern, legacy)),
     };
     Err(ConfigError { option: "protocolVersions", message })
 }
@@ -457,14 +478,33 @@ mod tests {
             other => panic!("{other} is in the list of options, and not here"),
         };
         for row in rows(&["word"]) {
-            for word in row["words"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let words = |key: &str| row[key].as_array().cloned().unwrap_or_default();
+            for word in words("words").iter().filter_map(Value::as_str) {
                 assert_eq!(accepts(name_of(&row), word), Ok(row["default"] == word), "{row} {word}");
+            }
+            for word in words("also").iter().filter_map(Value::as_str) {
+                assert_eq!(
+                    accepts(name_of(&row), word),
+                    Ok(true),
+                    "{row} {word}: another name of the default"
+                );
             }
         }
         let [row] = &rows(&["words"])[..] else { panic!("one option is a list of words") };
         let all = |key: &str| from_str::<Vec<String>>(&row[key].to_string()).expect("words");
-        assert_eq!(versions(None), Ok(all("default")));
-        assert_eq!(versions(Some(all("words"))), Ok(all("words")));
-        assert!(versions(Some(vec!["2024-11-05".to_string()])).is_err());
+        let fits = |wanted, era| versions(wanted, era).map(|(modern, legacy)| [modern, legacy].concat());
+        assert_eq!(fits(None, EraOption::Auto), Ok(all("default")));
+        assert_eq!(fits(Some(all("words")), EraOption::Auto), Ok(all("words")));
+        for (version, auto, legacy, modern) in [
+            ("2024-11-05", false, false, false),
+            ("2025-11-25", true, true, false),
+            ("2026-07-28", true, false, true),
+        ] {
+            for (era, speaks) in
+                [(EraOption::Auto, auto), (EraOption::Legacy, legacy), (EraOption::Modern, modern)]
+            {
+                assert_eq!(fits(Some(vec![version.to_string()]), era).is_ok(), speaks, "{version} {era:?}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Which protocol the endpoint speaks.
 //!
 //! Three eras exist: legacy Streamable HTTP (2025-03-26 to 2025-11-25), modern (2026-07-28), and HTTP+SSE
-//! (2024-11-05). This version speaks legacy.
+//! (2024-11-05).
 
 use serde::Serialize;
 
@@ -9,6 +9,9 @@ use super::error::ConfigError;
 
 /// The versions that a legacy client may offer and accept, the newest first.
 pub(crate) const LEGACY_VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+/// Those that need no handshake, the newest first.
+pub(crate) const MODERN_VERSIONS: [&str; 1] = ["2026-07-28"];
 
 /// What a server of Streamable HTTP may answer that knows no later version. It is of another era, and no header names it.
 pub(crate) const OLD_VERSION: &str = "2024-11-05";
@@ -38,31 +41,31 @@ impl Era {
     }
 }
 
-/// The option `era`. For a legacy server all of these mean the same.
+/// The option `era`.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum EraOption {
-    /// Find out. In this version: `initialize`.
+    /// Find out: the era in which a call survives most of what may happen comes first.
     #[default]
     Auto,
     /// `initialize`, nothing else.
     Legacy,
-    /// `initialize` first: only legacy streams can be resumed.
-    Resumable,
+    /// `server/discover`, nothing else.
+    Modern,
 }
 
 impl EraOption {
-    /// Reads the option.
+    /// Reads the option. `"resumable"` was a name of `"auto"`.
     ///
     /// # Errors
-    /// The name is unknown, or of an era that this version does not speak.
+    /// The name is unknown.
     pub fn parse(name: &str) -> Result<Self, ConfigError> {
         match name {
-            "auto" => Ok(Self::Auto),
+            "auto" | "resumable" => Ok(Self::Auto),
             "legacy" => Ok(Self::Legacy),
-            "resumable" => Ok(Self::Resumable),
+            "modern" => Ok(Self::Modern),
             other => Err(ConfigError {
                 option: "era",
-                message: format!("era: \"{other}\" is none of \"auto\", \"legacy\", \"resumable\""),
+                message: format!("era: \"{other}\" is none of \"auto\", \"legacy\", \"modern\""),
             }),
         }
     }

@@ -4,6 +4,7 @@ use super::event::SessionState;
 use super::facts::{Facts, Identity};
 use super::http::HeaderName;
 use super::jsonrpc::field;
+use super::machines::detection::Detection;
 use super::machines::dialect::Dialect;
 use super::machines::handshake::Handshake;
 use super::machines::liveness::Liveness;
@@ -47,6 +48,8 @@ pub(crate) struct Session {
     pub(crate) endpoint: Endpoint,
     /// Its beginning.
     pub(crate) handshake: Handshake,
+    /// How it is found out what the server speaks.
+    pub(crate) detection: Detection,
     /// A handshake was done: what is lost since can be replaced.
     pub(crate) began: bool,
     /// Header names of a request that was answered: a preflight let them pass.
@@ -71,7 +74,7 @@ pub(crate) struct Session {
     pub(crate) hints: Hints,
     /// What a Client's `initialize` came to: another session must speak this version, too.
     pub(crate) agreed: Option<String>,
-    /// What a Client's latest modern message spoke, where one did.
+    /// What messages of ours speak; of a Client's, what its latest modern one spoke, where one did.
     pub(crate) dialect: Dialect,
     /// The GET stream for what belongs to no call.
     pub(crate) listen: Option<CallId>,
@@ -83,7 +86,7 @@ pub(crate) struct Session {
 const MOST_ID_BYTES: usize = 1_024;
 
 impl Session {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, detection: Detection) -> Self {
         Self {
             repeats: Repeats::new(seed),
             state: State::New,
@@ -91,6 +94,7 @@ impl Session {
             facts: Facts::default(),
             endpoint: Endpoint::default(),
             handshake: Handshake::default(),
+            detection,
             began: false,
             allowed_headers: SortedSet::default(),
             no_resume_until: Instant::default(),

@@ -10,6 +10,7 @@ mod clocks;
 mod cors;
 mod credentials;
 mod edges;
+mod eras;
 mod facts;
 mod gaps;
 mod guards;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use landfall::proto::{
-    CallId, CallSpec, Challenge, Client, Config, DropCause, Event, ExchangeId, Failure, HttpRequest, Input,
-    Instant, IoFailure, ListenState, Load, Method, Options, Output, Reason, ResponseHead, SessionFacts,
-    Settlement, TimeoutOptions,
+    CallId, CallSpec, Challenge, Client, Config, DropCause, EraOption, Event, ExchangeId, Failure,
+    HttpRequest, Input, Instant, IoFailure, ListenState, Load, Method, Options, Output, Reason, ResponseHead,
+    SessionFacts, Settlement, TimeoutOptions,
 };
 
 /// The event stream media type, as servers write it.
@@ -62,9 +62,10 @@ pub(crate) struct World {
     wake: Option<Instant>,
 }
 
-/// Options as the wrapper would give them.
+/// Options as the wrapper would give them, of a client that knows what its server speaks.
 pub(crate) fn options() -> Options {
     Options {
+        era: EraOption::Legacy,
         client_info: r#"{"name":"test","version":"1"}"#.to_string(),
         capabilities: "{}".to_string(),
         full_diagnostics: true,

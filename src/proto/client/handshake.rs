@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use super::detection::versions_of;
 use super::replace::LOST;
 use super::{Client, Output};
 use crate::proto::era::{Era, LEGACY_VERSIONS, OLD_VERSION};
 use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, Diagnostics, DropCause, Event, Failure, Level, Settlement};
 use crate::proto::facts::{Identity, Offer};
-use crate::proto::jsonrpc::{elements, field, quote, string};
+use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Call, Kind};
+use crate::proto::machines::detection::{Got, Next, Probe};
+use crate::proto::machines::dialect::Dialect;
 use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -26,7 +29,7 @@ impl Client {
         if self.session.state != State::New {
             return None;
         }
-        let known = self.config.resume.take();
+        let known = self.config.resume.take().filter(|known| self.takes_up(known));
         let is_known = known.is_some();
         if let Some(known) = known {
             self.session.handshake.greeting = known.greeting.clone().unwrap_or_default();
@@ -43,7 +46,8 @@ impl Client {
             self.session.state = State::Initializing;
             self.tell_state(now);
             self.session.handshake.connects(call);
-            self.open_initialize(now, call);
+            let probe = self.session.detection.begins(None);
+            self.open_probe(now, call, probe);
             self.post(now, call);
         }
         Some(call)
@@ -61,7 +65,7 @@ impl Client {
 
     fn own_hello(&self) -> String {
         let mut version = String::new();
-        quote(self.session.handshake.version(&self.config.versions), &mut version);
+        quote(self.session.handshake.version(&self.config.legacy_versions), &mut version);
         let params = format!(
             "{{\"protocolVersion\":{version},\"capabilities\":{},\"clientInfo\":{}}}",
             self.config.capabilities, self.config.client_info
@@ -78,13 +82,22 @@ impl Client {
         identity: Identity,
     ) {
         if self.session.agreed.is_none()
-            && self.session.handshake.turns_to(&supported(&text), &self.config.versions).is_some()
+            && self.session.handshake.turns_to(&versions_of(&text), &self.config.legacy_versions).is_some()
         {
             self.give_back(now, identity);
-            return self.initialize_anew(now, entry.diagnostics);
+            return self.ask_anew(now, Probe::Initialize, entry.diagnostics);
         }
         match self.read_offer(text, identity.clone()) {
-            Ok(offer) => self.adopt(now, offer, Some(entry.diagnostics)),
+            Ok(offer) => {
+                let got = if offer.identity.id.is_some() { Got::Session } else { Got::Stateless };
+                match self.session.detection.hears(got, None) {
+                    Next::Ask(probe) => {
+                        self.session.detection.keep(offer);
+                        self.ask_anew(now, probe, entry.diagnostics);
+                    }
+                    Next::Speak(_) | Next::Fail => self.adopt(now, offer, Some(entry.diagnostics)),
+                }
+            }
             Err((reason, said)) => {
                 self.give_back(now, identity);
                 let failure = self.failure(now, entry, reason, &said);
@@ -93,28 +106,17 @@ impl Client {
         }
     }
 
-    /// Sends another `initialize` in the time of the one before.
-    fn initialize_anew(&mut self, now: Instant, known: Diagnostics) {
-        let call = self.number();
-        self.session.handshake.sends(call);
-        self.open_initialize(now, call);
-        if let Some(entry) = self.ledger.get(call) {
-            entry.diagnostics = known;
-        }
-        self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake.by);
-        self.post(now, call);
-    }
-
     /// The session that an answer to `initialize` offers, or why it is none.
     pub(super) fn read_offer(&self, text: String, identity: Identity) -> Result<Offer, (Reason, String)> {
         let version = field(&text, &["result", "protocolVersion"]).and_then(string);
         let Some(version) = version.map(String::from).filter(|_| field(&text, &["error"]).is_none()) else {
-            return Err(self.refusal_of(&text));
+            return Err(self.refusal_of(&text, &versions_of(&text), Probe::Initialize));
         };
         let speaks = match &self.session.agreed {
             Some(agreed) => *agreed == version,
             None => {
-                self.config.versions.contains(&version) || (version == OLD_VERSION && self.speaks_oldest())
+                self.config.legacy_versions.contains(&version)
+                    || (version == OLD_VERSION && self.speaks_oldest())
             }
         };
         if !speaks {
@@ -126,7 +128,9 @@ impl Client {
 
     /// Whether the user has nothing against the oldest version of ours.
     fn speaks_oldest(&self) -> bool {
-        LEGACY_VERSIONS.last().is_some_and(|oldest| self.config.versions.iter().any(|ours| ours == oldest))
+        LEGACY_VERSIONS
+            .last()
+            .is_some_and(|oldest| self.config.legacy_versions.iter().any(|ours| ours == oldest))
     }
 
     /// Goes on with a session that the server began, and confirms it by `notifications/initialized`. `known`: of the
@@ -138,6 +142,9 @@ impl Client {
         facts.session_id = identity.id;
         self.session.state = State::Confirming;
         self.session.handshake.greeting = greeting;
+        if !self.config.carry {
+            self.session.dialect = Dialect::Legacy;
+        }
         let method = "notifications/initialized";
         let mut entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
         entry.diagnostics = known.unwrap_or(entry.diagnostics);
@@ -173,6 +180,10 @@ impl Client {
         self.note_greeted(call, reason);
         if let Some(exchange) = self.leave_stream(now, call).and_then(|stream| stream.exchange()) {
             self.abort(exchange);
+        }
+        // There is something to be content with.
+        if self.session.detection.has_offer() {
+            return self.fail(now, call, reason, text);
         }
         let Some(entry) = self.ledger.get(call) else { return };
         let attempt = u32::try_from(entry.delivery.repeat()).unwrap_or(u32::MAX);
@@ -230,7 +241,7 @@ impl Client {
     pub(super) fn on_handshake_late(&mut self, now: Instant, call: CallId) {
         let within = format!("within {}", self.named(call, Clock::Handshake));
         let late = format!("the server did not answer {within}");
-        if self.session.handshake.replaces() {
+        if self.session.handshake.replaces() && !self.session.detection.has_offer() {
             return self.lost(now, call, Reason::ConnectTimeout, DropCause::Network.into(), &late, None);
         }
         match self.session.handshake.met().cloned() {
@@ -252,7 +263,7 @@ impl Client {
         let message = self.keep(&greeting);
         let old = self.session.facts.capabilities().to_string();
         let facts = self.session.facts.edit();
-        facts.era = Some(Era::Legacy);
+        facts.era = Some(if self.config.carry { Era::Legacy } else { self.session.dialect.era() });
         facts.greeting = Some(greeting);
         let changed = facts.capabilities() != old;
         self.outputs.push_back(Output::Ready(message));
@@ -277,6 +288,7 @@ impl Client {
 
     /// The handshake failed: the host is told, and every call that waits for it ends for the same reason.
     pub(super) fn on_handshake_failed(&mut self, now: Instant, failure: Failure) {
+        let Some(failure) = self.ask_next(now, failure) else { return };
         let host = self.session.handshake.over();
         let failure = match failure.method.as_str() {
             "initialize" => failure,
@@ -369,18 +381,19 @@ impl Client {
         }
     }
 
-    /// Why the server refused `initialize`, from its error: a list of versions means that ours is none of them, and so do
-    /// the words of a server that knows no handshake.
-    fn refusal_of(&self, text: &str) -> (Reason, String) {
+    /// Why the server refused a question, from its answer and the versions in it: such a list means that ours is none of
+    /// them, and so do the words of a server that knows no handshake.
+    pub(super) fn refusal_of(&self, text: &str, supported: &[String], probe: Probe) -> (Reason, String) {
+        let (name, ours) = match probe {
+            Probe::Initialize => ("initialize", self.config.legacy_versions.join(", ")),
+            Probe::Discover => ("server/discover", self.config.modern_versions.join(", ")),
+        };
         let said = field(text, &["error", "message"]).and_then(string).unwrap_or_default();
-        if field(text, &["error"]).is_none() {
-            return (
-                Reason::MalformedResponse,
-                "the answer to initialize has no protocolVersion".to_string(),
-            );
+        if field(text, &["error"]).is_none() && supported.is_empty() {
+            let text = format!("the answer to {name} names no protocol version");
+            return (Reason::MalformedResponse, text);
         }
         let said = self.fit(&said);
-        let (supported, ours) = (supported(text), self.config.versions.join(", "));
         if !supported.is_empty() {
             let theirs = self.fit(&supported.join(", "));
             let text =
@@ -388,18 +401,12 @@ impl Client {
             return (Reason::UnsupportedVersion, text);
         }
         let code = field(text, &["error", "code"]).and_then(|code| code.parse::<i64>().ok());
-        if code.is_some_and(|code| NO_HANDSHAKE.contains(&code)) {
+        if probe == Probe::Initialize && code.is_some_and(|code| NO_HANDSHAKE.contains(&code)) {
             let text = format!(
                 "the server knows no initialize, and seems to speak a later protocol only than this client ({ours}): {said}"
             );
             return (Reason::UnsupportedVersion, text);
         }
-        (Reason::ProtocolError, format!("the server refused initialize: {said}"))
+        (Reason::ProtocolError, format!("the server refused {name}: {said}"))
     }
-}
-
-/// The versions that the error of an `initialize` names.
-fn supported(text: &str) -> Vec<String> {
-    let named = field(text, &["error", "data", "supported"]).unwrap_or_default();
-    elements(named).into_iter().filter_map(string).map(String::from).collect()
 }

@@ -20,7 +20,8 @@ const A_WHILE: Duration = Duration::from_secs(10);
 impl Client {
     /// Opens the stream, where it is wanted and there is none.
     pub(super) fn listen(&mut self, now: Instant) {
-        if !self.config.listen || self.session.listen.is_some() {
+        let is_wanted = self.config.listen && (self.config.carry || self.session.dialect.has_session());
+        if !is_wanted || self.session.listen.is_some() {
             return;
         }
         let mut entry = self.entry(now, Kind::Listen, "GET", String::new());

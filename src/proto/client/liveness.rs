@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::ladder::Loss;
 use super::Client;
+use crate::proto::era::Era;
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Settlement};
 use crate::proto::facts::Identity;
@@ -202,7 +203,8 @@ impl Client {
                 let call = self.number();
                 self.session.state = State::Initializing;
                 self.session.handshake.sends(call);
-                self.open_initialize(now, call);
+                let probe = self.session.detection.begins(self.session.facts.era);
+                self.open_probe(now, call, probe);
                 match wait.is_zero() {
                     true => self.post(now, call),
                     false => self.timers.set(Owner::Call(call), Clock::Wait, now + wait),
@@ -210,6 +212,7 @@ impl Client {
             }
             Some(Trial::Initializing(call)) => {
                 self.session.state = State::Initializing;
+                self.session.detection.begins(Some(Era::Legacy));
                 self.session.handshake.sends(call);
             }
             Some(Trial::Pinging(_, offer) | Trial::Proven(offer)) => {

@@ -1,11 +1,13 @@
 //! Sending: the queue, the connections it is bounded by, and the requests themselves.
 
+use std::borrow::Cow;
+
 use super::{Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Manner, Method};
-use crate::proto::jsonrpc::{quote, Id};
-use crate::proto::ledger::{notification, request, Kind};
+use crate::proto::jsonrpc::{field, quote, Id};
+use crate::proto::ledger::{members, notification, request, Call, Kind};
 use crate::proto::machines::dialect::{Asking, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn, Word};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
@@ -113,6 +115,7 @@ impl Client {
 
     pub(super) fn post_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         self.keep_hint(now, call);
+        self.choose_words(call);
         let Some(entry) = self.ledger.get(call) else { return };
         let kind = entry.request.kind;
         if let Some(cursor) = entry.lineage.resume_from.take() {
@@ -132,7 +135,7 @@ impl Client {
         let wire_id = entry.wire_id().clone();
         let why = entry.delivery.goes_out();
         let body = if kind.wants_response() {
-            request(&wire_id, &entry.request.content)
+            request(&wire_id, &members_of(entry))
         } else {
             entry.request.content.clone()
         };
@@ -241,7 +244,7 @@ impl Client {
             let asking = Asking { method, rpc: &entry.request.method, session, cursor };
             let mut headers = entry.request.dialect.headers(asking);
             if method == Method::Post {
-                headers.extend_from_slice(&entry.request.param_headers);
+                headers.extend(entry.param_headers());
             }
             headers
         });
@@ -386,5 +389,16 @@ impl Client {
 
     pub(super) fn stream(&mut self, call: CallId) -> Option<&mut Stream> {
         self.ledger.get(call)?.lineage.stream.as_mut()
+    }
+}
+
+/// The members of a request: its own, and what its words have to say in `_meta`.
+fn members_of(entry: &Call) -> Cow<'_, str> {
+    let content = &entry.request.content;
+    let whole = format!("{{{content}}}");
+    let params = field(&whole, &["params"]).unwrap_or_default();
+    match entry.request.dialect.missing_meta(params) {
+        Some(meta) => members(&entry.request.method, params, meta, None).into(),
+        None => content.into(),
     }
 }

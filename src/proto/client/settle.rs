@@ -5,6 +5,7 @@ use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Event, Failure, Settlement};
 use crate::proto::http::{IoFailure, Reach};
 use crate::proto::ledger::{Call, Kind};
+use crate::proto::machines::detection::Probe;
 use crate::proto::stream::{Body, Phase};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -34,6 +35,9 @@ impl Client {
                     let identity = entry.delivery.identity.take().unwrap_or_default();
                     match self.session.liveness.is_trial(call) {
                         true => self.on_trial_answer(now, text, identity),
+                        false if entry.request.method == Probe::Discover.name() => {
+                            self.on_discovered(now, *entry, text);
+                        }
                         false => self.on_initialize_answer(now, *entry, text, identity),
                     }
                 }

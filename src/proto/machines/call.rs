@@ -11,6 +11,7 @@ use crate::proto::deadline::Budget;
 use crate::proto::error::Outcome;
 use crate::proto::event::{Diagnostics, Level};
 use crate::proto::facts::Identity;
+use crate::proto::header::param_headers;
 use crate::proto::http::HeaderName;
 use crate::proto::jsonrpc::Id;
 use crate::proto::stream::{Earlier, Stream};
@@ -103,11 +104,20 @@ pub(crate) struct Request {
     pub(crate) reports_handling: bool,
     /// The host wants to know each new cursor.
     pub(crate) wants_tokens: bool,
-    /// `Mcp-Param-*`, as they go out with each POST.
-    pub(crate) param_headers: Vec<(HeaderName, String)>,
+    /// Its parameters that go into headers, too.
+    pub(crate) params: HeaderParams,
     /// The call whose question this message answers: while that lives, the answer is sent until HTTP answers it.
     pub(crate) answers: Option<CallId>,
     pub(crate) timeouts: Timeouts,
+}
+
+/// Parameters of a call that its headers repeat, as texts by the names behind `Mcp-Param-`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeaderParams {
+    /// The caller's own.
+    pub(crate) given: Vec<(String, String)>,
+    /// Those that its tool declares: of a modern request, where the caller gives none.
+    pub(crate) declared: Vec<(String, String)>,
 }
 
 /// The body that it reads, and those that it read.
@@ -148,12 +158,12 @@ pub(crate) struct Clocks {
 
 impl Call {
     pub(crate) fn new(now: Instant, request: Request) -> Self {
-        let dialect = request.dialect.era().name();
+        let era = request.dialect.era().name();
         Self {
             delivery: Delivery::new(request.kind.begins_session().then(Identity::default)),
             lineage: Lineage::default(),
             clocks: Clocks::new(now, &request.timeouts),
-            diagnostics: Diagnostics { started_at: now.as_millis(), era: dialect, ..Diagnostics::default() },
+            diagnostics: Diagnostics { started_at: now.as_millis(), era, ..Diagnostics::default() },
             request,
         }
     }
@@ -163,6 +173,18 @@ impl Call {
         self.lineage.resume_from = Some(cursor);
         self.lineage.adopts = true;
         self.delivery.sent();
+    }
+
+    /// What it speaks from now on.
+    pub(crate) fn speaks(&mut self, dialect: Dialect) {
+        self.diagnostics.era = dialect.era().name();
+        self.request.dialect = dialect;
+    }
+
+    /// `Mcp-Param-*`, as they go out with each POST.
+    pub(crate) fn param_headers(&self) -> Vec<(HeaderName, String)> {
+        let HeaderParams { given, declared } = self.request.params.clone();
+        param_headers(given, if self.request.dialect.has_session() { Vec::new() } else { declared })
     }
 
     /// The id it goes by on the wire.
@@ -201,7 +223,7 @@ impl Request {
             on_gap: OnGap::default(),
             reports_handling: false,
             wants_tokens: false,
-            param_headers: Vec::new(),
+            params: HeaderParams::default(),
             answers: None,
             timeouts,
         }

@@ -7,7 +7,7 @@ use crate::proto::error::Reason;
 use crate::proto::facts::Identity;
 use crate::proto::header::field_value;
 use crate::proto::http::{HeaderName, Method};
-use crate::proto::jsonrpc::{field, string};
+use crate::proto::jsonrpc::{field, quote, string};
 
 /// The protocol of one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,6 +105,9 @@ pub(crate) enum Meaning {
 
 /// The member of `_meta` that makes a message modern.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// What else a modern request says of its client.
+const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// `Mcp-Name` of a modern request, where its method has one.
 fn name_of(rpc: &str, params: &str) -> Option<String> {
@@ -117,6 +120,16 @@ fn name_of(rpc: &str, params: &str) -> Option<String> {
     field(params, &[member]).and_then(string).map(|name| field_value(&name))
 }
 
+impl Modern {
+    /// The words of a client of its own: its version, who it is and what it can do, the latter two as JSON texts.
+    pub(crate) fn own(version: &str, client_info: &str, capabilities: &str) -> Self {
+        let mut meta = format!("{{\"{VERSION}\":");
+        quote(version, &mut meta);
+        meta += &format!(",\"{CLIENT_INFO}\":{client_info},\"{CAPABILITIES}\":{capabilities}}}");
+        Self { version: version.to_string(), meta, name: None }
+    }
+}
+
 impl Dialect {
     /// What a message of a Client's speaks: its own `_meta` says so.
     pub(crate) fn of(rpc: &str, params: &str, meta: &str) -> Self {
@@ -127,6 +140,22 @@ impl Dialect {
                 meta: meta.to_string(),
                 name: name_of(rpc, params),
             }),
+        }
+    }
+
+    /// What a request of this method speaks, in words like these.
+    pub(crate) fn about(&self, rpc: &str, params: &str) -> Self {
+        match self {
+            Self::Legacy => Self::Legacy,
+            Self::Modern(modern) => Self::Modern(Modern { name: name_of(rpc, params), ..modern.clone() }),
+        }
+    }
+
+    /// `_meta` of a request, where these words have to be in it and are not.
+    pub(crate) fn missing_meta<'a>(&'a self, params: &str) -> Option<&'a str> {
+        match self {
+            Self::Modern(modern) if field(params, &["_meta", VERSION]).is_none() => Some(&modern.meta),
+            Self::Modern(_) | Self::Legacy => None,
         }
     }
 

@@ -4,6 +4,7 @@
 pub(crate) mod call;
 pub(crate) mod credentials;
 pub(crate) mod delivery;
+pub(crate) mod detection;
 pub(crate) mod dialect;
 pub(crate) mod dispatch;
 pub(crate) mod handshake;

@@ -158,14 +158,16 @@ export interface TransportOptions {
    */
   onSessionLost?: "replace" | "fail";
   /**
-   * `legacy` and `resumable` start with `initialize`, and so does `auto` in this version. A {@link LandfallTransport}
-   * begins nothing itself: its Client's messages say what they are.
+   * How it is found out what the server speaks. `auto` asks for the era in which a call survives most: `initialize` first,
+   * for only its streams can be resumed, then `server/discover`. `legacy` and `modern` ask the first or the second of these
+   * alone; `resumable` was a name of `auto`. A {@link LandfallTransport} asks nothing: its Client's messages say what they
+   * are.
    * @defaultValue `auto`
    */
-  era?: "auto" | "legacy" | "resumable";
+  era?: "auto" | "legacy" | "modern" | "resumable";
   /**
    * The protocol versions to accept, the preferred one first.
-   * @defaultValue `2025-11-25`, `2025-06-18`, `2025-03-26`
+   * @defaultValue `2026-07-28`, `2025-11-25`, `2025-06-18`, `2025-03-26`
    */
   protocolVersions?: string[];
   /** Bounds on what is open, waits or is held at once. */

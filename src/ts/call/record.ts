@@ -30,6 +30,8 @@ export interface CallOrigin {
   readonly info?: CallInfo | undefined;
   /** `connectMs` in force, in milliseconds. */
   readonly connectMs?: number | undefined;
+  /** Reads the server's result: what whoever asked is given of it. */
+  readonly read?: ((result: unknown) => unknown) | undefined;
 }
 
 /** What a call, or another message, was made with. */
@@ -43,6 +45,7 @@ export interface MadeWith {
   signals?: AbortSignal[];
   headers?: CallHeaders | undefined;
   onToken?: ((token: string) => void) | undefined;
+  read?: ((result: unknown) => unknown) | undefined;
 }
 
 /** The event of an answer. */

@@ -22,6 +22,8 @@ export interface Prepared {
   signals: AbortSignal[];
   headers: CallHeaders | undefined;
   onToken: ((token: string) => void) | undefined;
+  /** Reads the server's result: what the caller is given of it. */
+  read?: (result: unknown) => unknown;
 }
 
 /** A request to prepare. */

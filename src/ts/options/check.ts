@@ -105,9 +105,7 @@ export function whole(option: string, value: number): number {
 export function oneOf<const T extends string>(option: string, value: unknown, values: readonly T[]): T {
   const found = values.find((each) => each === value);
   if (found !== undefined) return found;
-  const later = option === "era" && (value === "modern" || value === "sse");
-  const why = later ? "comes with a later version" : `must be one of ${values.join(", ")}`;
-  throw new ConfigError(option, `${option}: ${later ? `"${value}" ` : ""}${why}`);
+  throw new ConfigError(option, `${option} must be one of ${values.join(", ")}`);
 }
 
 /** Members that are finite numbers, all of them; `prefix` is what the option is named by before them. */

@@ -71,13 +71,17 @@ export interface SessionInfo {
   capabilities: ServerCapabilities;
 }
 
+const serverInfoMember = "io.modelcontextprotocol/serverInfo";
+
 // Capabilities are written into a state, and no engine writes what is nested without end.
 const deepest = 64;
 
 /** The same, from the facts of the session and the response to the handshake, as far as that says. */
 export function infoOf(facts: SessionFacts | undefined, message: unknown): SessionInfo {
   const { result } = (message ?? {}) as { result?: Record<string, unknown> };
-  const { serverInfo, instructions, capabilities } = result ?? {};
+  const { instructions, capabilities, _meta: meta } = result ?? {};
+  // A modern server says it in `_meta`.
+  const serverInfo = result?.serverInfo ?? (isObject(meta) ? meta[serverInfoMember] : undefined);
   const { era = "legacy", protocolVersion = "", sessionId } = facts ?? {};
   return {
     era,

@@ -20,7 +20,7 @@ import { type SessionInfo, stateOf } from "../options/state.js";
 import { readTransportSettings } from "../options/transport-options.js";
 import { Connection, type Owner } from "../session/connection.js";
 import { Connections } from "../session/connections.js";
-import { ToolHeaders } from "../session/tool-headers.js";
+import { leftOutText, ToolHeaders } from "../session/tool-headers.js";
 import type { Binding, Sdk } from "./binding.js";
 import { refusalOf, rejection } from "./errors.js";
 import {
@@ -327,8 +327,8 @@ export class ClientTransport {
     const usable = isPlain(meta) || meta === undefined ? given : rest;
     if (!isModern || method !== "tools/list") return { ...whose, result: usable };
     const { result, leftOut } = this.#tools.learn(usable, params?.cursor === undefined);
-    for (const { tool, problem } of leftOut) {
-      const said = `the tool ${this.#settings.serverText.fit(tool)} is left out: ${problem}`;
+    for (const each of leftOut) {
+      const said = leftOutText(each, this.#settings.serverText);
       this.#emit({
         ...{ type: "warning", code: "invalid_x_mcp_header", message: said },
         ...{ at: this.#owner.clock(), requestId: id },

@@ -258,11 +258,11 @@ export class Connection implements Listener {
     const key = made?.call ?? -this.#strays;
     const requestId = from.id ?? made?.requestId ?? `lost-${this.#strays}`;
     const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
-    const { method, tool, signals, headers, onToken, about } = from;
+    const { method, tool, signals, headers, onToken, about, read } = from;
     const { connectMs = unknownConnectMs } = made ?? {};
     const origin = {
       ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
-      ...{ signals, headers, onToken, connectMs },
+      ...{ signals, headers, onToken, connectMs, read },
       info: about && { ...about, requestId },
     };
     const record = new CallRecord(origin, sink, (reason) =>
@@ -417,11 +417,12 @@ export class Connection implements Listener {
       this.#fail(record, { reason: "malformed_response", outcome: "unknown", message: text });
       return;
     }
-    const whose = { type: "result", at: output.at, requestId: record.origin.id } as const;
+    const { id: requestId, read = (result: unknown) => result } = record.origin;
+    const whose = { type: "result", at: output.at, requestId } as const;
     const event: ResultEvent =
       "error" in message
         ? { ...whose, error: jsonRpcError(message.error) }
-        : { ...whose, result: message.result };
+        : { ...whose, result: read(message.result) };
     record.answer(event, message, output.httpStatus);
     this.#owner.emit(event);
   }

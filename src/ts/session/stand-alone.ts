@@ -13,12 +13,20 @@ import { Uncounted } from "../call/metrics.js";
 import { OutcomeResolver } from "../call/outcome-resolver.js";
 import { Promised } from "../call/record.js";
 import type { Instances } from "../core/instance.js";
-import { checkedMethod, notificationParams, prepare, toolParams, type Wanted } from "../options/call-spec.js";
+import {
+  checkedMethod,
+  notificationParams,
+  type Prepared,
+  prepare,
+  toolParams,
+  type Wanted,
+} from "../options/call-spec.js";
 import { readSettings, type Settings } from "../options/settings.js";
 import { type SessionInfo, stateOf } from "../options/state.js";
 import { Connection, type Owner } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
 import { ServerRequests } from "./requests.js";
+import { leftOutText, ToolHeaders } from "./tool-headers.js";
 import { listAllTools, type Page } from "./tool-list.js";
 
 /** A session of landfall's own. */
@@ -33,6 +41,7 @@ export class StandAloneSession implements Session {
   readonly #settings: Settings;
   readonly #owner: Owner;
   readonly #connections: Connections;
+  readonly #tools = new ToolHeaders();
   #closing: Promise<void> | undefined;
   #unsent = 0;
 
@@ -124,7 +133,7 @@ export class StandAloneSession implements Session {
 
   #made(wanted: Wanted): Page {
     const { method } = wanted;
-    const prepared = prepare(wanted, this.#settings);
+    const prepared = this.#prepared(wanted);
     const fail = (why: Why, cause: unknown) => {
       this.#owner.uncounted.count(why);
       return { call: this.#unsentCall(method, prepared.spec.tool, why, cause) };
@@ -136,6 +145,25 @@ export class StandAloneSession implements Session {
     const caller = new Promised();
     const record = connection.call(prepared, caller);
     return { call: caller.handle(record), times: record.times };
+  }
+
+  #prepared(wanted: Wanted): Prepared {
+    const { method, params } = wanted;
+    const prepared = prepare(wanted, this.#settings);
+    if (method === "tools/call") prepared.spec.declaredParams = this.#tools.of(params);
+    if (method === "tools/list") prepared.read = (result) => this.#listed(result, params.cursor === undefined);
+    return prepared;
+  }
+
+  /** What of a page of tools may be called: a modern request of one whose declarations are not valid would be refused. */
+  #listed(page: unknown, isFirstPage: boolean): unknown {
+    if (this.era !== "modern") return page;
+    const { result, leftOut } = this.#tools.learn(page, isFirstPage);
+    for (const each of leftOut) {
+      const message = leftOutText(each, this.#settings.serverText);
+      this.#owner.emit({ type: "warning", code: "invalid_x_mcp_header", message, at: this.#owner.clock() });
+    }
+    return result;
   }
 
   async #notify(method: string, params: Record<string, unknown> | undefined): Promise<void> {

@@ -1,5 +1,6 @@
 // The parameters of tools that a request of 2026-07-28 carries in its headers, too.
 import { isObject } from "../base/json.js";
+import type { ServerText } from "../base/server-text.js";
 
 /** The member of `_meta` that makes a message modern. */
 export const versionMember = "io.modelcontextprotocol/protocolVersion";
@@ -92,6 +93,11 @@ function otherChildren(node: Record<string, unknown>): unknown[] {
 export interface LeftOut {
   tool: string;
   problem: string;
+}
+
+/** The words for it. */
+export function leftOutText({ tool, problem }: LeftOut, serverText: Pick<ServerText, "fit">): string {
+  return `the tool ${serverText.fit(tool)} is left out: ${problem}`;
 }
 
 /** The parameters that go into headers, by tool, from the lists of tools that passed. */

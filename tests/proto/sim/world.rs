@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use landfall::proto::{
-    CallId, CallSpec, Client, Config, Event, ExchangeId, Input, Instant, Load, Options, Output, SessionFacts,
-    SessionState,
+    CallId, CallSpec, Client, Config, EraOption, Event, ExchangeId, Input, Instant, Load, Options, Output,
+    SessionFacts, SessionState,
 };
 
 use super::agenda::{Agenda, Rng, Time};
@@ -88,6 +88,7 @@ pub(crate) fn run(schedule: &Schedule, logging: bool) -> Run {
 fn client(schedule: &Schedule, generation: u32, known: Option<SessionFacts>) -> Client {
     let plan = &schedule.client;
     let options = Options {
+        era: EraOption::Legacy,
         client_info: r#"{"name":"simulation","version":"1"}"#.to_string(),
         capabilities: r#"{"elicitation":{}}"#.to_string(),
         timeouts: plan.clocks.options(),

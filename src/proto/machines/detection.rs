@@ -1,0 +1,265 @@
+//! Detection: which question finds out what a server speaks, and what follows from the answers (ARCHITECTURE.md, "Sessions
+//! and eras"). Asked first is for the era in which a call survives most: only legacy streams can be resumed, and a server of
+//! both eras does not tell that it is one.
+
+use crate::proto::era::{Era, EraOption};
+use crate::proto::event::{Diagnostics, Failure};
+use crate::proto::facts::Offer;
+
+/// What a server is asked.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Probe {
+    /// `initialize`.
+    Initialize,
+    /// `server/discover`.
+    Discover,
+}
+
+impl Probe {
+    /// As messages name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::Discover => "server/discover",
+        }
+    }
+}
+
+/// What a question came to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Got {
+    /// A session with an id.
+    Session,
+    /// A session without one: nothing of it can be resumed.
+    Stateless,
+    /// A modern version of ours.
+    Modern,
+    /// It is not known there.
+    Refused,
+    /// What says nothing of the era: nobody answered, or the caller may not ask.
+    Failed,
+}
+
+/// What follows.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Ask(Probe),
+    Speak(Era),
+    /// The server speaks nothing of ours, or nobody knows.
+    Fail,
+}
+
+/// What is known of the era of a server, and of what it was asked in the handshake under way.
+#[derive(Debug)]
+pub(crate) struct Detection {
+    option: EraOption,
+    /// Whether there are versions of that era that may be spoken.
+    legacy: bool,
+    modern: bool,
+    /// The question under way.
+    asks: Option<Probe>,
+    /// What was refused, and how.
+    refused: Vec<(Probe, Failure)>,
+    /// A session without an id, while the server is asked for something better.
+    offer: Option<Offer>,
+}
+
+impl Detection {
+    pub(crate) fn new(option: EraOption, legacy: bool, modern: bool) -> Self {
+        Self { option, legacy, modern, asks: None, refused: Vec::new(), offer: None }
+    }
+
+    /// A handshake begins: its first question, of a server that spoke this when it was last heard.
+    pub(crate) fn begins(&mut self, known: Option<Era>) -> Probe {
+        self.refused.clear();
+        self.offer = None;
+        let first = match (self.option, known) {
+            (EraOption::Modern, _) | (EraOption::Auto, Some(Era::Modern)) => Probe::Discover,
+            _ if !self.legacy => Probe::Discover,
+            _ => Probe::Initialize,
+        };
+        self.asks(first);
+        first
+    }
+
+    /// This question goes out.
+    pub(crate) fn asks(&mut self, probe: Probe) {
+        self.asks = Some(probe);
+    }
+
+    /// The question under way.
+    pub(crate) fn asked(&self) -> Option<Probe> {
+        self.asks
+    }
+
+    /// The server offers a session without an id: it is kept while another question is under way.
+    pub(crate) fn keep(&mut self, offer: Offer) {
+        self.offer = Some(offer);
+    }
+
+    /// The session to be content with.
+    pub(crate) fn take_offer(&mut self) -> Option<Offer> {
+        self.offer.take()
+    }
+
+    /// Whether a session is there to be content with: what passes is not waited for.
+    pub(crate) fn has_offer(&self) -> bool {
+        self.offer.is_some()
+    }
+
+    /// Whether this was asked and refused.
+    pub(crate) fn has_refused(&self, probe: Probe) -> bool {
+        self.refused.iter().any(|(asked, _)| *asked == probe)
+    }
+
+    /// The answer to the question under way, or how it failed.
+    pub(crate) fn hears(&mut self, got: Got, failure: Option<&Failure>) -> Next {
+        let Some(probe) = self.asks.take() else { return Next::Fail };
+        match got {
+            Got::Refused => self.refused.extend(failure.map(|failure| (probe, failure.clone()))),
+            // It says nothing, and so do the others then.
+            Got::Failed => self.refused.clear(),
+            Got::Session | Got::Stateless | Got::Modern => {}
+        }
+        let may_ask = |next: Probe| {
+            let speaks = match next {
+                Probe::Initialize => self.legacy,
+                Probe::Discover => self.modern,
+            };
+            self.option == EraOption::Auto && speaks && !self.has_refused(next)
+        };
+        match (probe, got) {
+            (Probe::Initialize, Got::Session) => Next::Speak(Era::Legacy),
+            (Probe::Initialize, Got::Stateless | Got::Refused) if may_ask(Probe::Discover) => {
+                Next::Ask(Probe::Discover)
+            }
+            (Probe::Initialize, Got::Stateless) => Next::Speak(Era::Legacy),
+            (Probe::Discover, Got::Modern) => Next::Speak(Era::Modern),
+            (Probe::Discover, _) if self.offer.is_some() => Next::Speak(Era::Legacy),
+            (Probe::Discover, Got::Refused) if may_ask(Probe::Initialize) => Next::Ask(Probe::Initialize),
+            _ => Next::Fail,
+        }
+    }
+
+    /// How the handshake failed that ended so. Where all was refused, that is the first refusal, with what each question got.
+    pub(crate) fn sums_up(&mut self, last: Failure) -> Failure {
+        let refused = std::mem::take(&mut self.refused);
+        let Some((_, first)) = refused.first().filter(|_| refused.len() > 1) else { return last };
+        let each = refused.iter().map(|(probe, failure)| format!("{}: {}", probe.name(), failure.text));
+        let text = format!("the server speaks no protocol of ours ({})", each.collect::<Vec<_>>().join("; "));
+        let Diagnostics { last_status, hint, .. } = first.diagnostics;
+        let diagnostics = Diagnostics { last_status, hint, ..last.diagnostics };
+        Failure { text, diagnostics, ..first.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::error::{Outcome, Reason};
+    use crate::proto::facts::Identity;
+
+    fn failure(text: &str, status: u16) -> Failure {
+        Failure {
+            method: "initialize".to_string(),
+            tool: None,
+            reason: Reason::HttpError,
+            outcome: Outcome::Rejected,
+            retry_safe: true,
+            text: text.to_string(),
+            http_status: None,
+            body: None,
+            diagnostics: Diagnostics { last_status: Some(status), ..Diagnostics::default() },
+        }
+    }
+
+    fn detection(option: EraOption) -> Detection {
+        Detection::new(option, true, true)
+    }
+
+    /// What follows from these answers, one after the other.
+    fn run(mut detection: Detection, known: Option<Era>, answers: &[Got]) -> (Vec<Probe>, Next) {
+        let mut asked = vec![detection.begins(known)];
+        for (place, got) in answers.iter().enumerate() {
+            if *got == Got::Stateless {
+                detection.keep(Offer { identity: Identity::default(), greeting: String::new() });
+            }
+            match detection.hears(*got, Some(&failure("no", 400))) {
+                Next::Ask(probe) => {
+                    asked.push(probe);
+                    detection.asks(probe);
+                }
+                end => {
+                    assert_eq!(place + 1, answers.len(), "it ended before");
+                    return (asked, end);
+                }
+            }
+        }
+        panic!("it goes on");
+    }
+
+    #[test]
+    fn a_server_is_asked_in_the_order_in_which_calls_survive_most() {
+        use Got::{Failed, Modern, Refused, Session, Stateless};
+        use Probe::{Discover, Initialize};
+        let both = [Initialize, Discover];
+        let rows: [(EraOption, Option<Era>, &[Got], &[Probe], Next); 17] = [
+            (EraOption::Auto, None, &[Session], &[Initialize], Next::Speak(Era::Legacy)),
+            (EraOption::Auto, None, &[Stateless, Modern], &both, Next::Speak(Era::Modern)),
+            (EraOption::Auto, None, &[Stateless, Refused], &both, Next::Speak(Era::Legacy)),
+            (EraOption::Auto, None, &[Stateless, Failed], &both, Next::Speak(Era::Legacy)),
+            (EraOption::Auto, None, &[Refused, Modern], &both, Next::Speak(Era::Modern)),
+            (EraOption::Auto, None, &[Refused, Refused], &both, Next::Fail),
+            (EraOption::Auto, None, &[Refused, Failed], &both, Next::Fail),
+            (EraOption::Auto, None, &[Failed], &[Initialize], Next::Fail),
+            (EraOption::Auto, Some(Era::Legacy), &[Session], &[Initialize], Next::Speak(Era::Legacy)),
+            (EraOption::Auto, Some(Era::Modern), &[Modern], &[Discover], Next::Speak(Era::Modern)),
+            (
+                EraOption::Auto,
+                Some(Era::Modern),
+                &[Refused, Session],
+                &[Discover, Initialize],
+                Next::Speak(Era::Legacy),
+            ),
+            (EraOption::Auto, Some(Era::Modern), &[Failed], &[Discover], Next::Fail),
+            (EraOption::Legacy, None, &[Stateless], &[Initialize], Next::Speak(Era::Legacy)),
+            (EraOption::Legacy, None, &[Refused], &[Initialize], Next::Fail),
+            (EraOption::Legacy, Some(Era::Modern), &[Refused], &[Initialize], Next::Fail),
+            (EraOption::Modern, None, &[Modern], &[Discover], Next::Speak(Era::Modern)),
+            (EraOption::Modern, None, &[Refused], &[Discover], Next::Fail),
+        ];
+        for (option, known, answers, asked, end) in rows {
+            let ran = run(detection(option), known, answers);
+            assert_eq!(ran, (asked.to_vec(), end), "{option:?} {known:?} {answers:?}");
+        }
+    }
+
+    #[test]
+    fn versions_that_are_left_out_are_not_asked_for() {
+        let only = |legacy, modern| Detection::new(EraOption::Auto, legacy, modern);
+        let modern = run(only(false, true), None, &[Got::Refused]);
+        assert_eq!(modern, (vec![Probe::Discover], Next::Fail));
+        let legacy = run(only(true, false), None, &[Got::Refused]);
+        assert_eq!(legacy, (vec![Probe::Initialize], Next::Fail));
+        let stateless = run(only(true, false), None, &[Got::Stateless]);
+        assert_eq!(stateless, (vec![Probe::Initialize], Next::Speak(Era::Legacy)));
+    }
+
+    #[test]
+    fn where_nothing_fits_it_tells_what_each_question_got() {
+        let mut auto = detection(EraOption::Auto);
+        let (first, last) = (failure("405", 405), failure("404", 404));
+        auto.begins(None);
+        assert_eq!(auto.hears(Got::Refused, Some(&first)), Next::Ask(Probe::Discover));
+        auto.asks(Probe::Discover);
+        assert_eq!(auto.hears(Got::Refused, Some(&last)), Next::Fail);
+        let told = auto.sums_up(last.clone());
+        let text = "the server speaks no protocol of ours (initialize: 405; server/discover: 404)";
+        assert_eq!((told.text.as_str(), told.diagnostics.last_status), (text, Some(405)));
+        auto.begins(None);
+        assert_eq!(auto.hears(Got::Refused, Some(&first)), Next::Ask(Probe::Discover));
+        auto.asks(Probe::Discover);
+        assert_eq!(auto.hears(Got::Failed, Some(&last)), Next::Fail);
+        assert_eq!(auto.sums_up(last.clone()), last, "nobody knows");
+    }
+}
