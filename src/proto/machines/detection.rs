@@ -173,6 +173,10 @@ mod tests {
         }
     }
 
+    type Row = (EraOption, Option<Era>, &'static [Got], &'static [Probe], Next);
+
+    const BOTH: &[Probe] = &[Probe::Initialize, Probe::Discover];
+
     fn detection(option: EraOption) -> Detection {
         Detection::new(option, true, true)
     }
@@ -202,15 +206,14 @@ mod tests {
     fn a_server_is_asked_in_the_order_in_which_calls_survive_most() {
         use Got::{Failed, Modern, Refused, Session, Stateless};
         use Probe::{Discover, Initialize};
-        let both = [Initialize, Discover];
-        let rows: [(EraOption, Option<Era>, &[Got], &[Probe], Next); 17] = [
+        let rows: [Row; 17] = [
             (EraOption::Auto, None, &[Session], &[Initialize], Next::Speak(Era::Legacy)),
-            (EraOption::Auto, None, &[Stateless, Modern], &both, Next::Speak(Era::Modern)),
-            (EraOption::Auto, None, &[Stateless, Refused], &both, Next::Speak(Era::Legacy)),
-            (EraOption::Auto, None, &[Stateless, Failed], &both, Next::Speak(Era::Legacy)),
-            (EraOption::Auto, None, &[Refused, Modern], &both, Next::Speak(Era::Modern)),
-            (EraOption::Auto, None, &[Refused, Refused], &both, Next::Fail),
-            (EraOption::Auto, None, &[Refused, Failed], &both, Next::Fail),
+            (EraOption::Auto, None, &[Stateless, Modern], BOTH, Next::Speak(Era::Modern)),
+            (EraOption::Auto, None, &[Stateless, Refused], BOTH, Next::Speak(Era::Legacy)),
+            (EraOption::Auto, None, &[Stateless, Failed], BOTH, Next::Speak(Era::Legacy)),
+            (EraOption::Auto, None, &[Refused, Modern], BOTH, Next::Speak(Era::Modern)),
+            (EraOption::Auto, None, &[Refused, Refused], BOTH, Next::Fail),
+            (EraOption::Auto, None, &[Refused, Failed], BOTH, Next::Fail),
             (EraOption::Auto, None, &[Failed], &[Initialize], Next::Fail),
             (EraOption::Auto, Some(Era::Legacy), &[Session], &[Initialize], Next::Speak(Era::Legacy)),
             (EraOption::Auto, Some(Era::Modern), &[Modern], &[Discover], Next::Speak(Era::Modern)),

@@ -150,8 +150,10 @@ export class StandAloneSession implements Session {
   #prepared(wanted: Wanted): Prepared {
     const { method, params } = wanted;
     const prepared = prepare(wanted, this.#settings);
-    if (method === "tools/call") prepared.spec.declaredParams = this.#tools.of(params);
-    if (method === "tools/list") prepared.read = (result) => this.#listed(result, params.cursor === undefined);
+    const declaredParams = method === "tools/call" ? this.#tools.of(params) : {};
+    if (Object.keys(declaredParams).length > 0) prepared.spec.declaredParams = declaredParams;
+    if (method === "tools/list")
+      prepared.read = (result) => this.#listed(result, params.cursor === undefined);
     return prepared;
   }
 
