@@ -126,13 +126,23 @@ impl Handed {
     }
 }
 
+/// What tells which block came.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Came<'a> {
+    pub(crate) id: Option<&'a str>,
+    /// Of its id and payload: a server may give two events one id.
+    pub(crate) print: Option<Print>,
+    /// A resume brought it.
+    pub(crate) resumed: bool,
+}
+
 /// One block of the stream from the first not handled on.
 #[derive(Debug)]
 struct Block {
     id: Option<String>,
     /// Of its id: what is in hand is searched for each event.
     hash: u64,
-    /// Of its id and payload: a server may give two events one id.
+    /// Of its id and payload.
     print: Option<Print>,
     /// What is in hand of it.
     handed: Handed,
@@ -212,17 +222,11 @@ impl Cursor {
     }
 
     /// A block came and was handed out, or needs no handler. What that did.
-    pub(crate) fn arrive(
-        &mut self,
-        id: Option<&str>,
-        print: Option<Print>,
-        handed: Handed,
-        bytes: usize,
-    ) -> Report {
+    pub(crate) fn arrive(&mut self, came: Came<'_>, handed: Handed, bytes: usize) -> Report {
         // A block without data is another than the event under its id.
-        let again = id.filter(|id| !id.is_empty() && bytes > 0).and_then(|id| self.failed_at(id, print));
+        let again = self.failed_at(came).filter(|_| bytes > 0);
         let again = again.and_then(|place| self.blocks.get_mut(place));
-        let new = Block::new(id, print, handed, bytes);
+        let new = Block::new(came.id, came.print, handed, bytes);
         if new.state == State::InHand {
             let bytes = again.as_ref().map_or(bytes, |block| block.bytes);
             self.in_hand = (self.in_hand.0 + new.handed.len(), self.in_hand.1 + bytes);
@@ -370,27 +374,27 @@ impl Cursor {
         }
     }
 
-    /// Whether just this event failed, and is to come again. Of one that came broken nobody knows the payload.
-    pub(crate) fn is_due(&self, id: &str, print: Print) -> bool {
-        let place = self.failed_at(id, Some(print));
-        let block = place.and_then(|place| self.blocks.get(place));
-        block.is_some_and(|block| block.broken || block.print == Some(print))
+    /// Whether just this event failed, and is to come again. Nobody knows the payload of one that came broken: it is any
+    /// that the stream has not brought under this id.
+    pub(crate) fn is_due(&self, came: Came<'_>, has_brought: impl FnOnce() -> bool) -> bool {
+        let block = self.failed_at(came).and_then(|place| self.blocks.get(place));
+        block.is_some_and(|block| block.print == came.print || (block.broken && !has_brought()))
     }
 
-    /// An event with this id failed, and is to come again: the places in it whose handlers did; none where it was broken.
-    pub(crate) fn due(&self, id: &str, print: Option<Print>) -> Option<&[u32]> {
-        let place = self.failed_at(id, print)?;
+    /// The event failed, and is to come again: the places in it whose handlers did; none where it was broken.
+    pub(crate) fn due(&self, came: Came<'_>) -> Option<&[u32]> {
+        let place = self.failed_at(came)?;
         self.blocks.get(place).map(|block| &block.failed[..])
     }
 
-    /// The block with this id that failed: where several have it, the one with this payload, too.
-    fn failed_at(&self, id: &str, print: Option<Print>) -> Option<usize> {
-        if self.failed == 0 {
-            return None;
-        }
+    /// The block that failed and came again. On a resume its id alone tells it, unless another of that id is the same; a
+    /// live stream that brings other data under an id brings another event.
+    fn failed_at(&self, Came { id, print, resumed }: Came<'_>) -> Option<usize> {
+        let id = id.filter(|id| !id.is_empty() && self.failed > 0)?;
         let is_it = |block: &Block| block.state == State::Failed && block.id.as_deref() == Some(id);
         let is_same = |block: &Block| is_it(block) && block.print == print;
-        self.blocks.iter().position(is_same).or_else(|| self.blocks.iter().position(is_it))
+        let may_be = |block: &Block| is_it(block) && (resumed || block.broken);
+        self.blocks.iter().position(is_same).or_else(|| self.blocks.iter().position(may_be))
     }
 
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.

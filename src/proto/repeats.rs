@@ -102,6 +102,11 @@ impl Repeats {
             && !self.loose_is_per_stream()
     }
 
+    /// Whether this stream brought the event live.
+    pub(crate) fn came_on(&self, print: Print, stream: Name) -> bool {
+        self.came.iter().any(|came| came.print == Some(print) && came.live_on == Some(stream))
+    }
+
     /// Puts all in order, and looks for an id that came live on two streams.
     fn order(&mut self) {
         let mut ids: Vec<(u64, Name)> =

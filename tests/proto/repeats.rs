@@ -238,3 +238,30 @@ fn a_block_that_only_has_the_id_of_a_failed_event_is_not_that_event() {
     assert!(world.answer(call).contains("ok"));
     assert!(world.names().contains(&"event_skipped"));
 }
+
+#[test]
+fn behind_a_broken_event_what_the_stream_brought_under_the_same_id_is_a_repeat() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.body(post, &(note("1", "a") + "id: 1\ndata: {\n\n"));
+    world.cut(post);
+    let get = resume(&mut world);
+    world.head(get, 200, SSE, None);
+    world.body(get, &(note("1", "a") + &note("1", "b") + &result(&id)));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.messages.len(), 2);
+    assert!(world.messages[1].contains("\"b\""), "{:?}", world.messages);
+}
+
+#[test]
+fn a_live_stream_that_uses_the_id_of_a_failed_event_anew_brings_another_event() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.handling();
+    world.body(post, &note("1", "a"));
+    world.handled(call, world.keys[0], false);
+    world.body(post, &note("1", "b"));
+    world.handled(call, world.keys[1], true);
+    world.body(post, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!(world.names().iter().filter(|name| **name == "event_skipped").count(), 1);
+}

@@ -2,10 +2,11 @@
 
 use super::messages::Handing;
 use super::Client;
-use crate::proto::cursor::Handed;
+use crate::proto::cursor::{Came, Handed};
 use crate::proto::event::Recent;
 use crate::proto::gap::split;
 use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
+use crate::proto::repeats::Print;
 use crate::proto::time::{millis, Instant};
 use crate::proto::CallId;
 
@@ -48,9 +49,7 @@ impl Client {
         if !matches!(payload, Payload::Other) {
             self.note_fresh(now, call, id.is_some());
         }
-        let due = id.and_then(|id| self.stream(call)?.cursor.due(id, print).map(<[u32]>::to_vec));
-        // A broken one was not handed out at all.
-        let due = due.filter(|due| !due.is_empty());
+        let due = self.due(call, id, print);
         let handed = self.hand_out(call, &payload, due.as_deref());
         let seam = self.events_of(call).is_some_and(|events| std::mem::take(&mut events.seam));
         if is_response && self.is_response(call, &payload, |owner| owner == call) {
@@ -64,6 +63,13 @@ impl Client {
         }
         self.deliver(now, call, payload, data, handing);
         self.arrive(now, call, id, print, handed, data.len());
+    }
+
+    /// What of an event that comes again was not handled, where some of it was. A broken one was not handed out at all.
+    fn due(&mut self, call: CallId, id: Option<&str>, print: Option<Print>) -> Option<Vec<u32>> {
+        let stream = self.stream(call)?;
+        let resumed = stream.is_resumed();
+        stream.cursor.due(Came { id, print, resumed }).filter(|due| !due.is_empty()).map(<[u32]>::to_vec)
     }
 
     /// A block that nobody is to handle: its id moves the cursor.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::{Client, Output};
 use crate::proto::config::OnGap;
-use crate::proto::cursor::{Handed, Held, Report};
+use crate::proto::cursor::{Came, Handed, Held, Report};
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
 use crate::proto::gap::split;
@@ -97,7 +97,7 @@ impl Client {
         if bytes == 0 {
             id.inspect(|id| stream.gaps.passed(id));
         }
-        let report = stream.cursor.arrive(id, print, handed, bytes);
+        let report = stream.cursor.arrive(Came { id, print, resumed }, handed, bytes);
         if let Some(events) = stream.events() {
             events.moved |= id.is_some();
         }

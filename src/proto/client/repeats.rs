@@ -1,6 +1,7 @@
 //! Events that come again: which they are, and what becomes of them.
 
 use super::Client;
+use crate::proto::cursor::Came;
 use crate::proto::event::GapKind;
 use crate::proto::repeats::{stream_of, Print};
 use crate::proto::stream::Body;
@@ -22,7 +23,10 @@ impl Client {
             true => self.session.repeats.knows(print),
             false => stream.near.knows(print),
         };
-        (came && !stream.cursor.is_due(id, print)).then_some(u64::MAX)
+        let name = stream_of(call, stream.post);
+        let has_brought = || stream.near.knows(print) || self.session.repeats.came_on(print, name);
+        let event = Came { id: Some(id), print: Some(print), resumed };
+        (came && !stream.cursor.is_due(event, has_brought)).then_some(u64::MAX)
     }
 
     /// Whether the body of an earlier request brings an event again. If so, it is counted; else it is noted.
