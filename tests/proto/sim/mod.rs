@@ -1,7 +1,8 @@
 //! Many concurrent calls through a faulty network to a model server, in virtual time; and what must hold in every run.
 //!
 //! A run follows from a [`Schedule`](schedule::Schedule), which proptest makes from a seed and shrinks when a property
-//! does not hold. `LANDFALL_SEED=<n>` runs that one again and tells it line by line; `LANDFALL_SOAK=<n>` runs so many.
+//! does not hold. `LANDFALL_SEED=<n>` runs that one again and tells it line by line; `LANDFALL_SOAK=<n>` runs so many,
+//! from the seed `LANDFALL_FROM=<n>` on.
 
 mod agenda;
 mod benign;
@@ -129,9 +130,10 @@ fn every_schedule_keeps_the_promises() {
         println!("{}", world::run(&tree.current(), true).log.join("\n"));
         return;
     }
-    // A soak begins where the ordinary test ends.
+    // A soak begins where the ordinary test ends, if it is not told.
     let soak = number_from_env("LANDFALL_SOAK");
     let (first, count) = soak.map_or((0, SCHEDULES), |count| (SCHEDULES, count));
+    let first = number_from_env("LANDFALL_FROM").unwrap_or(first);
     let began = now();
     let tally = run_all(first, count);
     println!("it took {:.1} s", began.elapsed().as_secs_f64());
