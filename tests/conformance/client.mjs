@@ -2,28 +2,16 @@
 // names ("landfall" or "official"). What it has to do comes from the suite, in the environment. It prints FINISHED
 // once all went as it should; the suite itself looks only at what was sent.
 import assert from "node:assert/strict";
-import {
-  Client,
-  ClientCredentialsProvider,
-  CrossAppAccessProvider,
-  DpopSession,
-  PrivateKeyJwtProvider,
-  requestJwtAuthorizationGrant,
-  UnauthorizedError,
-} from "@modelcontextprotocol/client";
+import { Client, UnauthorizedError } from "@modelcontextprotocol/client";
 import { transportClass } from "../migration/transports.mjs";
-import { InMemoryOAuthProvider } from "./oauth-provider.mjs";
+import { CLIENT, context, providerFor, REFUSED } from "./sign-in.mjs";
 import { FINISHED } from "./suite.mjs";
 
-const CLIENT = { name: "landfall-conformance", version: "1.0.0" };
-/** Where the suite's authorization servers expect the document of a client that has one. */
-const CLIENT_METADATA_URL = "https://conformance-test.local/client-metadata.json";
 const MODERN = "2026-07-28";
 const MAX_SIGN_INS = 2;
 
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
 const isModern = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION === MODERN;
-const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
 const url = new URL(process.argv[2]);
 const Transport = await transportClass(process.env.CONFORMANCE_TRANSPORT, "v2");
 
@@ -75,31 +63,6 @@ async function signedIn(authProvider) {
   await signingIn(() => client.listTools());
   await signingIn(() => client.callTool({ name: "test-tool", arguments: {} }));
   await client.close();
-}
-
-const interactive = (clientInformation) =>
-  new InMemoryOAuthProvider({
-    name: CLIENT.name,
-    clientMetadataUrl: CLIENT_METADATA_URL,
-    clientInformation,
-  });
-
-async function signedInWithProof() {
-  const proof = await DpopSession.create();
-  await signedIn(Object.assign(interactive(), { dpop: () => proof }));
-}
-
-/** Has no user: shows what its platform says it is. */
-class WorkloadIdentity extends InMemoryOAuthProvider {
-  redirectUrl = undefined;
-
-  prepareTokenRequest(scope) {
-    return new URLSearchParams({
-      grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
-      assertion: context.valid_jwt,
-      ...(scope && { scope }),
-    });
-  }
 }
 
 async function listTools() {
@@ -175,23 +138,6 @@ async function inputsOfTheUser() {
   await client.close();
 }
 
-const crossAppAccess = () =>
-  new CrossAppAccessProvider({
-    clientId: context.client_id,
-    clientSecret: context.client_secret,
-    assertion: async ({ authorizationServerUrl, resourceUrl, fetchFn }) => {
-      const { jwtAuthGrant } = await requestJwtAuthorizationGrant({
-        tokenEndpoint: context.idp_token_endpoint,
-        audience: authorizationServerUrl,
-        resource: resourceUrl,
-        idToken: context.idp_id_token,
-        clientId: context.idp_client_id,
-        fetchFn,
-      });
-      return jwtAuthGrant;
-    },
-  });
-
 const SCENARIOS = {
   initialize: listTools,
   tools_call: () => callTool("add_numbers", { a: 5, b: 3 }),
@@ -204,41 +150,11 @@ const SCENARIOS = {
   "sep-2322-client-request-state": inputsOfTheUser,
   "json-schema-ref-no-deref": listTools,
   "json-schema-2020-12-preservation": echoSchema,
-  "auth/pre-registration": () =>
-    signedIn(interactive({ client_id: context.client_id, client_secret: context.client_secret })),
-  "auth/client-credentials-jwt": () =>
-    signedIn(
-      new PrivateKeyJwtProvider({
-        clientId: context.client_id,
-        privateKey: context.private_key_pem,
-        algorithm: context.signing_algorithm ?? "ES256",
-      }),
-    ),
-  "auth/client-credentials-basic": () =>
-    signedIn(
-      new ClientCredentialsProvider({ clientId: context.client_id, clientSecret: context.client_secret }),
-    ),
-  "auth/enterprise-managed-authorization": () => signedIn(crossAppAccess()),
-  "auth/wif-jwt-bearer": () =>
-    signedIn(
-      new WorkloadIdentity({ name: CLIENT.name, clientInformation: { client_id: context.client_id } }),
-    ),
-  "auth/dpop": signedInWithProof,
-  "auth/dpop-nonce": signedInWithProof,
 };
 
-/** Where the client must not get in, or gives up. */
-const REFUSED = {
-  "auth/resource-mismatch": /does not match expected/,
-  "auth/metadata-issuer-mismatch": /Issuer mismatch/,
-  "auth/iss-supported-missing": /Issuer mismatch/,
-  "auth/iss-unexpected": /Issuer mismatch/,
-  "auth/iss-wrong-issuer": /Issuer mismatch/,
-  "auth/iss-normalized": /Issuer mismatch/,
-  "auth/scope-retry-limit": /Unauthorized/,
-};
-
-const run = SCENARIOS[scenario] ?? (scenario.startsWith("auth/") && (() => signedIn(interactive())));
+const run =
+  SCENARIOS[scenario] ??
+  (scenario.startsWith("auth/") && (async () => signedIn(await providerFor(scenario))));
 if (!run) throw new Error(`unknown scenario ${scenario}`);
 if (REFUSED[scenario]) await assert.rejects(run, REFUSED[scenario]);
 else await run();

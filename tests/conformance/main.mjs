@@ -1,12 +1,12 @@
-// main.mjs [landfall|official] [--record]: the table of the conformance suite, scenario by scenario; exit 0 only if no
+// main.mjs [landfall|official|stand-alone] [--record]: the table of the conformance suite, scenario by scenario; exit 0 only if no
 // scenario does worse than with the official transport. `--record` makes what it does the new baseline.
 import { writeFile } from "node:fs/promises";
 import { node22 } from "../../www/build/node24.mjs";
 import { SUBJECT } from "../migration/transports.mjs";
 import { BASELINE, table, verdicts } from "./judge.mjs";
-import { RUNS, runScenarios } from "./suite.mjs";
+import { runScenarios, runsOf } from "./suite.mjs";
 
-const transport = process.argv.slice(2).find((argument) => !argument.startsWith("--")) ?? SUBJECT;
+const subject = process.argv.slice(2).find((argument) => !argument.startsWith("--")) ?? SUBJECT;
 const record = process.argv.includes("--record");
 
 function asText(baseline) {
@@ -22,11 +22,11 @@ function asText(baseline) {
 async function main() {
   if (!node22()) throw new Error("the conformance suite needs Node 22 or newer");
   let ok = true;
-  for (const run of RUNS) {
-    const rows = await runScenarios(run, transport);
+  for (const run of runsOf(subject)) {
+    const rows = await runScenarios(run, subject);
     if (record)
       BASELINE[run.name] = Object.fromEntries(rows.map(({ scenario, passed }) => [scenario, passed]));
-    const lines = verdicts(run, rows);
+    const lines = verdicts(run, rows, subject);
     ok &&= lines.every((line) => line.ok);
     console.log(`${table(run, lines)}\n`);
   }

@@ -1,4 +1,4 @@
-// Runs the official conformance suite against client.mjs, and reads what it wrote.
+// Runs the official conformance suite against client.mjs or stand-alone.mjs, and reads what it wrote.
 import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,26 +19,34 @@ export const RUNS = [
   { name: "2025-03-26", options: ["--suite", "backcompat"] },
 ];
 
+/** The subject that is no transport: landfall's own client. */
+export const STAND_ALONE = "stand-alone";
+
+/** The runs that a subject is put through. */
+export const runsOf = (subject) =>
+  RUNS.filter(({ name }) => subject !== STAND_ALONE || name !== "2026-07-28");
+
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SUITE = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 /** All clients of a run start at once: on a small machine each of them takes long. */
 const CLIENT_TIMEOUT_MS = 90_000;
 
 /**
- * A row per scenario: `{ scenario, passed, problems }`, with the names of the checks it passed. The runs' timing suffers when many clients share few cores, so
+ * `subject` is the name of a transport, or STAND_ALONE. A row per scenario: `{ scenario, passed, problems }`, with the names of the checks it passed. The runs' timing suffers when many clients share few cores, so
  * a scenario with problems has a second chance, alone.
  */
-export async function runScenarios({ options }, transport) {
-  const rows = await invoke(options, transport);
+export async function runScenarios({ options }, subject) {
+  const rows = await invoke(options, subject);
   for (const [i, { scenario, problems }] of rows.entries()) {
-    if (problems.length > 0) [rows[i]] = await invoke(alone(options, scenario), transport);
+    if (problems.length > 0) [rows[i]] = await invoke(alone(options, scenario), subject);
   }
   return rows;
 }
 
 const alone = (options, scenario) => ["--scenario", scenario, ...options.slice(2)];
 
-async function invoke(options, transport) {
+async function invoke(options, subject) {
+  const client = subject === STAND_ALONE ? "stand-alone.mjs" : "client.mjs";
   const output = await mkdtemp(join(tmpdir(), "conformance-"));
   try {
     await run(
@@ -47,11 +55,11 @@ async function invoke(options, transport) {
       [
         SUITE,
         "client",
-        ...["--command", "node tests/conformance/client.mjs"],
+        ...["--command", `node tests/conformance/${client}`],
         ...["--timeout", String(CLIENT_TIMEOUT_MS), "--output-dir", output],
         ...options,
       ],
-      { CONFORMANCE_TRANSPORT: transport },
+      { CONFORMANCE_TRANSPORT: subject },
     );
     return await readRows(output);
   } finally {
