@@ -40,7 +40,7 @@ impl SessionFacts {
 }
 
 /// What names a session in the headers of a request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Identity {
     /// `Mcp-Session-Id`.
     pub(crate) id: Option<String>,

@@ -85,7 +85,7 @@ impl Ledger {
         Some(entry)
     }
 
-    /// A caller may use one id or token twice: then it is the later call's.
+    /// A caller may use one id or token twice: elsewhere than on their own streams it is the later call's.
     fn forget(names: &mut SortedMap<Id, CallId>, name: &Id, call: CallId) {
         if names.get(&name.plain()) == Some(&call) {
             names.remove(&name.plain());
@@ -100,14 +100,19 @@ impl Ledger {
         self.entries.get(&call).map(Box::as_ref)
     }
 
-    /// The call that goes by this id on the wire.
-    pub(crate) fn by_wire_id(&self, id: &Id) -> Option<CallId> {
-        self.wire.get(&id.plain()).copied()
+    /// The call that goes by this id on the wire. Of several, on the stream of one it is that one.
+    pub(crate) fn by_wire_id(&self, id: &Id, on: CallId) -> Option<CallId> {
+        let id = id.plain();
+        let own = self.peek(on).filter(|entry| entry.request.kind.wants_response());
+        let is_own = own.is_some_and(|entry| entry.delivery.wire_ids.iter().any(|known| known.plain() == id));
+        is_own.then_some(on).or_else(|| self.wire.get(&id).copied())
     }
 
-    /// The call whose progress goes by this token.
-    pub(crate) fn by_token(&self, token: &Id) -> Option<CallId> {
-        self.tokens.get(&token.plain()).copied()
+    /// The call whose progress goes by this token. Of several, on the stream of one it is that one.
+    pub(crate) fn by_token(&self, token: &Id, on: CallId) -> Option<CallId> {
+        let token = token.plain();
+        let own = self.peek(on).and_then(|entry| entry.request.token.as_ref());
+        own.filter(|own| own.plain() == token).map(|_| on).or_else(|| self.tokens.get(&token).copied())
     }
 
     pub(crate) fn calls(&self) -> Vec<CallId> {

@@ -445,3 +445,54 @@ fn an_answer_to_a_question_that_came_elsewhere_is_posted_and_one_that_is_too_lat
     answer(&mut world, "77");
     assert!(world.requests.is_empty(), "only a Client's messages are carried");
 }
+
+#[test]
+fn of_two_calls_under_one_id_and_token_each_has_what_comes_on_its_own_stream() {
+    let mut world = World::carried(options());
+    let [(first, one), (second, two)] = [(); 2].map(|()| streaming(&mut world, spec("5")));
+    let progress = |n: u32| {
+        let params = format!(r#"{{"progressToken":5,"progress":{n}}}"#);
+        format!("data: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{params}}}\n\n")
+    };
+    world.body(one, &progress(1));
+    world.body(two, &progress(1));
+    let told: Vec<_> =
+        world.events.iter().filter(|(_, event)| matches!(event, Event::Progress { .. })).collect();
+    assert_eq!(told.iter().map(|(call, _)| *call).collect::<Vec<_>>(), [Some(first), Some(second)]);
+    world.body(two, &result("5"));
+    assert!(world.answer(second).contains("true") && world.is_pending(first));
+    world.body(one, &(progress(2) + &result("5")));
+    assert!(world.answer(first).contains("true"));
+    assert!(!world.names().contains(&"unmatched_response"));
+    world.assert_nothing_is_left();
+}
+
+#[test]
+fn a_client_that_begins_another_session_leaves_no_call_in_the_one_before() {
+    let mut world = World::carried(options());
+    let safe = |id: &str| CallSpec { idempotent: true, ..spec(id) };
+    let [(cut, one), (safe_cut, two), (open, three)] =
+        [spec("5"), safe("6"), spec("7")].map(|spec| streaming(&mut world, spec));
+    for (post, id) in [(one, "a"), (two, "b"), (three, "c")] {
+        world.body(post, &note(&format!("{id}1"), id));
+    }
+    world.cut(one);
+    world.cut(two);
+    world.client_initializes("8", Some("s2"));
+    assert_eq!(
+        world.failure(cut).reason,
+        Reason::SessionLost,
+        "its cursor is of use in its own session only"
+    );
+    let (post, request) = world.request();
+    assert_eq!((request.method, header(&request, "mcp-session-id")), (Method::Post, Some("s2")));
+    let id = id_of(&request);
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id));
+    assert!(world.answer(safe_cut).contains("true"));
+    world.body(three, &result("7"));
+    assert!(world.answer(open).contains("true"), "what is open is read on");
+    world.pass(600_000);
+    assert!(world.requests.is_empty());
+    world.assert_nothing_is_left();
+}

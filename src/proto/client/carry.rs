@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{Client, Output};
 use crate::proto::era::Era;
-use crate::proto::error::Reason;
 use crate::proto::event::{Level, Settlement};
+use crate::proto::facts::Identity;
 use crate::proto::jsonrpc::{field, string};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::dialect::{Dialect, Question};
-use crate::proto::session::State;
+use crate::proto::session::{Restorable, State};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -46,11 +46,11 @@ impl Client {
                 else {
                     return;
                 };
-                if let Some(old) = self.session.listen {
-                    self.fail(now, old, Reason::SessionLost, "the Client began another session");
-                }
+                let leaves = self.is_ready() && self.session.identity() != Identity::default();
+                self.end_trial(now);
                 self.drop_handshake(now);
                 self.session.forget();
+                self.session.restorable = Restorable::default();
                 self.session.agreed = Some(version.clone());
                 let said = format!("{{{}}}", entry.request.content);
                 let identity = entry.delivery.identity.as_ref();
@@ -60,11 +60,12 @@ impl Client {
                 facts.protocol_version = Some(version);
                 facts.hello = Some(field(&said, &["params"]).unwrap_or_default().to_string());
                 facts.greeting = Some(text);
-                if self.session.state != State::Ready {
-                    self.session.state = State::Ready;
-                    self.tell_state(now);
-                }
                 self.outputs.push_back(Output::Ready(*message));
+                if leaves {
+                    self.leave_session(now);
+                }
+                self.session.state = State::Ready;
+                self.tell_state(now);
             }
             Settlement::Accepted if entry.request.kind == Kind::Terminate => {
                 self.session.facts.edit().session_id = None;

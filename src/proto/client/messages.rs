@@ -83,7 +83,7 @@ impl Client {
     pub(super) fn progresses(&self, call: CallId, method: &str, token: &Option<Id>) -> Option<CallId> {
         let ("notifications/progress", Some(token)) = (method, token) else { return None };
         let adopts = || self.ledger.peek(call).is_some_and(|entry| entry.lineage.adopts);
-        self.ledger.by_token(token).or_else(|| adopts().then_some(call))
+        self.ledger.by_token(token, call).or_else(|| adopts().then_some(call))
     }
 
     /// Progress goes to the call whose token it bears, whichever stream it came on; the rest to the stream's own.
@@ -128,7 +128,7 @@ impl Client {
         text: &str,
         status: Option<u16>,
     ) {
-        let exact = self.ledger.by_wire_id(id);
+        let exact = self.ledger.by_wire_id(id, call);
         let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
         let Some(owner) = self.answered_by(call, id, is_error) else {
             self.stats.unmatched += 1;
@@ -148,7 +148,7 @@ impl Client {
 
     /// The request that a response on this call's stream answers.
     pub(super) fn answered_by(&self, call: CallId, id: &Id, is_error: bool) -> Option<CallId> {
-        self.ledger.by_wire_id(id).or_else(|| {
+        self.ledger.by_wire_id(id, call).or_else(|| {
             let entry = self.ledger.peek(call).filter(|entry| entry.request.kind.wants_response())?;
             let is_ours = entry.lineage.adopts || id.twin(entry.wire_id()) || (*id == Id::Null && is_error);
             is_ours.then_some(call)

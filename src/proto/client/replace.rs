@@ -33,6 +33,15 @@ impl Client {
         }
     }
 
+    /// The Client began another session itself: what belongs to the one before parts from it as from a dead one.
+    pub(super) fn leave_session(&mut self, now: Instant) {
+        self.session.state = State::Lost;
+        self.timers.stop(Owner::Session, Clock::Connect);
+        for call in self.ledger.calls() {
+            self.part_from_session(now, call, self.config.replace_session);
+        }
+    }
+
     fn part_from_session(&mut self, now: Instant, call: CallId, replace: bool) {
         // One that is planned and not sent was allowed when it was planned.
         let planned = self

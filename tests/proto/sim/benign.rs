@@ -25,7 +25,8 @@ impl Schedule {
             && client.max_retries.is_none()
             && client.scheduler.is_none()
             && client.provider.is_none();
-        steady && !self.calls.iter().any(CallPlan::hurts_session) && self.calls[call].passes()
+        let is_named = !self.shares_ids();
+        steady && is_named && !self.calls.iter().any(CallPlan::hurts_session) && self.calls[call].passes()
     }
 
     /// Leaves nothing but what passes.
@@ -79,6 +80,7 @@ impl CallPlan {
         self.steps.retain(Step::passes);
         self.answers = Some(self.answers.unwrap_or(100));
         (self.cancel, self.misses, self.clocks, self.stubborn) = (None, None, None, false);
+        self.carried.shares = None;
         (self.on_gap, self.handler, self.last) = (OnGap::Continue, Handler::None, Last::Result);
         self.pace = self.pace.min(999);
     }

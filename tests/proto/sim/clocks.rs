@@ -35,16 +35,22 @@ impl Clocks {
 impl Bounds {
     /// Those of a call, as ARCHITECTURE.md, "Clocks", derives them.
     pub(crate) fn of(schedule: &Schedule, plan: Option<&CallPlan>) -> Self {
+        let timed = schedule.client.carries.is_some() && plan.is_none_or(|plan| plan.carried.timed);
+        let timed = timed && plan.is_none_or(|plan| plan.tool != Tool::Notify);
         let base = schedule.client.clocks.options();
         let own = plan.filter(|plan| plan.tool != Tool::Notify).and_then(|plan| plan.clocks);
         let own = own.map(Clocks::options).unwrap_or_default();
         let deadline = own.deadline.or(base.deadline);
         let recovery = own.recovery.or(base.recovery);
         let set = |ms: Option<f64>| ms.unwrap_or(120_000.0).min(120_000.0);
-        let call = own.call.or(base.call).unwrap_or_else(|| set(deadline).min(set(recovery)));
+        let is_set = own.call.or(base.call);
+        let call = is_set.unwrap_or_else(|| set(deadline).min(set(recovery)));
         let recovery = recovery.unwrap_or_else(|| call.max(set(deadline)));
-        let deadline = deadline.unwrap_or_else(|| (call + recovery).max(600_000.0));
+        let deadline =
+            deadline.unwrap_or_else(|| (call + recovery).max(if timed { 3_600_000.0 } else { 600_000.0 }));
         let idle = own.idle.or(base.idle).unwrap_or_else(|| 45_000f64.min(call * 2.0 / 3.0));
+        // Whoever has a timer of its own has no other.
+        let call = if timed && is_set.is_none() { deadline } else { call };
         let micros = |ms: f64| (ms * 1_000.0) as Time;
         Self {
             call: micros(call),

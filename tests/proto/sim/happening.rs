@@ -2,6 +2,7 @@
 
 use landfall::proto::CallId;
 
+use super::carrier::Word;
 use super::network::{Delivery, LinkId};
 use super::schedule::{Given, Incident};
 
@@ -22,6 +23,8 @@ pub(crate) enum Happening {
     Provided(u32, Given),
     /// The host of this client ends a wait.
     Reconnect(u32, CallId, u64),
+    /// The Client whose messages this client carries goes on with its handshake.
+    Says(u32, Word),
     Incident(Incident),
     /// A request comes to the server.
     Arrive(LinkId),

@@ -74,7 +74,8 @@ impl Server<'_> {
 
     /// The response to a request that was taken with a 202 comes on it.
     pub(super) fn answer_listening(&mut self, work: usize, response: &str) {
-        let Some((link, ..)) = self.listening.open.filter(|_| self.works[work].accepted) else { return };
+        let is_elsewhere = self.works[work].accepted && !self.shares_id(&self.works[work]);
+        let Some((link, ..)) = self.listening.open.filter(|_| is_elsewhere) else { return };
         self.shares.happened(Happened::AnsweredElsewhere);
         self.effects.push(Effect::Write(link, Stretch::text(&format!("data: {response}\n\n"))));
     }

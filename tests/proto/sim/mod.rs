@@ -6,6 +6,7 @@
 
 mod agenda;
 mod benign;
+mod carrier;
 mod clocks;
 mod happening;
 mod listening;

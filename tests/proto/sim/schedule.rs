@@ -3,6 +3,8 @@
 
 use landfall::proto::{OnGap, ReplayOption};
 
+use super::carrier::{Carried, Names, Shared};
+
 /// One run, whole: made and shrunk by proptest.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
@@ -177,6 +179,8 @@ pub(crate) enum Given {
 
 #[derive(Clone, Debug)]
 pub(crate) struct ClientPlan {
+    /// It carries the messages of an SDK's Client, which names them so.
+    pub(crate) carries: Option<Names>,
     pub(crate) max_concurrent: u8,
     /// A connection is taken until headers come, and no longer.
     pub(crate) until_headers: bool,
@@ -403,6 +407,8 @@ pub(crate) struct CallPlan {
     pub(crate) on_gap: OnGap,
     /// The application finds that events are missing.
     pub(crate) misses: Option<u32>,
+    /// What it is where it is a Client's.
+    pub(crate) carried: Carried,
 }
 
 /// What befalls the whole.
@@ -446,6 +452,14 @@ pub(crate) enum Bodies {
 pub(crate) enum Broken {
     Cut,
     Silent,
+}
+
+impl Schedule {
+    /// Whether a Client uses an id for several of its calls.
+    pub(crate) fn shares_ids(&self) -> bool {
+        let shares = |call: &CallPlan| matches!(call.carried.shares, Some(Shared::Id | Shared::Both));
+        self.client.carries.is_some() && self.calls.iter().any(shares)
+    }
 }
 
 impl CallPlan {

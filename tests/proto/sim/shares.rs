@@ -68,6 +68,11 @@ happened! {
     Limited 2
     Page 20
     UntilHeaders 20
+    Carried 100
+    SharedId 5
+    SharedToken 5
+    CarriedAnswer 5
+    CarriedAnew 1
     // What follows.
     Resumed 100
     Reissued 50
@@ -99,15 +104,15 @@ impl Happened {
 
 /// What happened in one run.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shares(u64);
+pub(crate) struct Shares(u128);
 
 impl Shares {
     pub(crate) fn happened(&mut self, what: Happened) {
-        self.0 |= 1 << what as u64;
+        self.0 |= 1 << what as u128;
     }
 
     pub(crate) fn has(self, what: Happened) -> bool {
-        self.0 & (1 << what as u64) != 0
+        self.0 & (1 << what as u128) != 0
     }
 
     pub(crate) fn join(&mut self, other: Self) {

@@ -3,6 +3,7 @@
 use landfall::proto::{OnGap, ReplayOption};
 use proptest::prelude::*;
 
+use super::carrier::{Carried, Names, Shared};
 use super::schedule::{
     Bodies, Broken, CallPlan, ClientPlan, Clocks, Given, Handler, Held, Ids, Incident, Last, Listened, Lost,
     OddId, Ping, Prime, Replays, Reply, Resume, Schedule, Scheduler, ServerPlan, Step, Tool, Unknown,
@@ -136,11 +137,15 @@ fn client() -> impl Strategy<Value = ClientPlan> {
         1 => Just(ReplayOption::Never),
     ];
     let limits = (concurrent, prop_oneof![3 => Just(200u8), 1 => 1..4u8], replay);
+    let names = prop::sample::select(vec![Names::Numbers, Names::Strings, Names::Both]);
+    let handshake = (handshake, prop::option::weighted(0.15, names));
     (limits, clocks(), flags, handshake, host()).prop_map(|(limits, clocks, flags, handshake, host)| {
+        let (handshake, carries) = handshake;
         let (max_concurrent, max_pending, replay) = limits;
         let (lists, fail_lost, late_inputs, network_first) = flags;
         let (until_headers, page, max_retries, scheduler, provider, (listens, goes_on)) = host;
         ClientPlan {
+            carries,
             max_concurrent,
             until_headers,
             page,
@@ -190,7 +195,7 @@ fn host() -> impl Strategy<Value = Host> {
         prop::option::weighted(0.1, 0..5u8),
         prop::option::weighted(0.1, scheduler),
         prop::option::weighted(0.2, prop::collection::vec(given, 1..4)),
-        (prop::bool::weighted(0.1), prop::bool::weighted(0.3)),
+        (prop::bool::weighted(0.1), prop::bool::weighted(0.4)),
     )
 }
 
@@ -221,10 +226,10 @@ fn call() -> impl Strategy<Value = CallPlan> {
     ];
     let on_gap = prop_oneof![6 => Just(OnGap::Continue), 1 => Just(OnGap::Reissue), 1 => Just(OnGap::Fail)];
     let misses = prop::option::weighted(0.03, 1..10_000u32);
-    let user = (cancel, answers, handler, prop::bool::weighted(0.3), on_gap, misses);
+    let user = (cancel, answers, handler, prop::bool::weighted(0.3), on_gap, (misses, carried()));
     ((at, tool, own_clocks), (replies, steps, pace, last()), (resumes, stubborn), user).prop_map(
         |((at, tool, clocks), (replies, steps, pace, last), (resumes, stubborn), user)| {
-            let (cancel, answers, handler, tokens, on_gap, misses) = user;
+            let (cancel, answers, handler, tokens, on_gap, (misses, carried)) = user;
             CallPlan {
                 at,
                 tool,
@@ -241,9 +246,16 @@ fn call() -> impl Strategy<Value = CallPlan> {
                 tokens,
                 on_gap,
                 misses,
+                carried,
             }
         },
     )
+}
+
+fn carried() -> impl Strategy<Value = Carried> {
+    let shared = prop::sample::select(vec![Shared::Id, Shared::Token, Shared::Both]);
+    (prop::option::weighted(0.08, shared), prop::bool::weighted(0.8), prop::bool::weighted(0.7))
+        .prop_map(|(shares, timed, wants_progress)| Carried { shares, timed, wants_progress })
 }
 
 fn redirect() -> impl Strategy<Value = (u16, bool)> {

@@ -70,11 +70,16 @@ impl Server<'_> {
     /// The response to a call that the client cancelled comes on the stream of another.
     pub(super) fn stray(&mut self, number: usize) {
         let session = self.works[number].session;
-        let cancelled = |work: &Work| work.cancelled && work.session == session;
+        let cancelled = |work: &Work| work.cancelled && work.session == session && !self.shares_id(work);
         let Some(other) = self.works.iter().rposition(cancelled) else { return };
         let data = self.response(other, Last::Result);
         self.shares.happened(Happened::Stray);
         self.write(number, &format!("data: {data}\n\n"));
+    }
+
+    /// Whether another request went by the same id: off its own stream a response to it says nothing.
+    pub(super) fn shares_id(&self, work: &Work) -> bool {
+        self.works.iter().any(|other| other.id == work.id && other.call != work.call)
     }
 
     /// The response to another call that is still open comes on this stream.
@@ -92,6 +97,7 @@ impl Server<'_> {
                 && !work.finished
                 && !work.stopped
                 && work.json.is_none()
+                && !self.shares_id(work)
         };
         let (other, _) = self.works.iter().enumerate().find(is_open)?;
         self.shares.happened(Happened::Crossed);

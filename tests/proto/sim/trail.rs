@@ -62,9 +62,11 @@ impl Trail {
         texts: &[String],
         alias: Option<&str>,
     ) -> bool {
-        // Under another name it is another event.
-        let is_it =
-            |event: &&mut Arrived| event.place == Some((work, place)) && event.alias.as_deref() == alias;
+        // Under another name it is another event; and what a client began behind is new to it.
+        let is_it = |event: &&mut Arrived| {
+            let is_its = event.place == Some((work, place)) && event.link != LinkId::MAX;
+            is_its && event.alias.as_deref() == alias
+        };
         let known: Vec<&mut Arrived> = self.events.iter_mut().filter(is_it).collect();
         if known.is_empty() {
             let state = if broken { State::Broken } else { State::Done };

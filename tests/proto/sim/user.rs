@@ -11,7 +11,8 @@ impl World<'_> {
     /// A call of the client before goes on from the last place that was told.
     pub(super) fn take_up(&mut self, number: usize, token: String) {
         self.shares.happened(Happened::TakenUp);
-        let spec = CallSpec { resumption_token: Some(token.clone()), ..self.spec(number) };
+        let spec = self.spec(number);
+        let spec = CallSpec { resumption_token: Some(token.clone()), ..spec };
         let call = self.client.call(instant(self.now), spec).expect("valid clocks");
         self.judge.on_made(self.now, call, Some(number));
         self.judge.on_taken_up(call, &token, &self.server);
@@ -19,6 +20,9 @@ impl World<'_> {
     }
 
     pub(super) fn make(&mut self, number: usize) {
+        if self.waits_for_handshake(number) {
+            return;
+        }
         let plan = &self.schedule.calls[number];
         if plan.tool == Tool::Notify {
             let params = format!("{{\"k\":{number}}}");
@@ -30,7 +34,7 @@ impl World<'_> {
         self.call(Some(number), spec);
     }
 
-    fn spec(&self, number: usize) -> CallSpec {
+    fn spec(&mut self, number: usize) -> CallSpec {
         let plan = &self.schedule.calls[number];
         let timeouts = plan.clocks.map(Clocks::options).unwrap_or_default();
         let name = plan.tool.name();
@@ -42,7 +46,7 @@ impl World<'_> {
             None => ("resources/read", None, format!("{{\"uri\":\"sim:{number}\",\"k\":{number}}}")),
         };
         let idempotent = plan.tool == Tool::Vouched;
-        CallSpec {
+        let spec = CallSpec {
             method: method.to_string(),
             params,
             tool,
@@ -53,12 +57,24 @@ impl World<'_> {
             wants_tokens: plan.tokens,
             timeouts,
             ..CallSpec::default()
+        };
+        self.carried(Some(plan), spec)
+    }
+
+    /// The tools are listed first, and so their hints learned.
+    pub(super) fn list(&mut self) {
+        if self.schedule.client.lists {
+            let spec = CallSpec { method: "tools/list".to_string(), ..CallSpec::default() };
+            let spec = self.carried(None, spec);
+            self.call(None, spec);
         }
     }
 
     pub(super) fn call(&mut self, number: Option<usize>, spec: CallSpec) {
+        let (id, token) = (spec.id.clone(), spec.token.clone());
         let call = self.client.call(instant(self.now), spec).expect("valid clocks");
         self.judge.on_made(self.now, call, number);
+        self.judge.on_named(call, id, token);
         self.drain();
     }
 

@@ -7,7 +7,7 @@ use landfall::proto::{CallId, Outcome};
 use super::agenda::Time;
 use super::clocks::Bounds;
 use super::network::{LinkId, Mark};
-use super::trail::Trail;
+use super::trail::{Place, Trail};
 
 /// What is known of one POST of a call.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,13 @@ pub(crate) struct Watch {
     pub(crate) alone: Option<Time>,
     /// It ended a body of which bytes came: that is its call's end, or wrong.
     pub(crate) ended_fed: bool,
+    /// Where it was when its stream was lost.
+    pub(crate) left: Option<Place>,
+    /// Its ids on the wire as JSON texts, the first one first; and the progress token that its caller gave.
+    pub(crate) wire_ids: Vec<String>,
+    pub(crate) given_token: Option<String>,
+    /// Why it was cancelled, where the caller said so.
+    pub(crate) because: Option<&'static str>,
     /// A redirect is to be followed.
     pub(crate) hop: bool,
     /// Resumes that failed since something new came.
@@ -146,6 +153,10 @@ impl Watch {
             ordered: 0,
             alone: None,
             ended_fed: false,
+            left: None,
+            wire_ids: Vec::new(),
+            given_token: None,
+            because: None,
             hop: false,
             vain: 0,
             brought: false,

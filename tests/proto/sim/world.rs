@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use landfall::proto::{
-    CallId, CallSpec, Client, Config, EraOption, Event, ExchangeId, Input, Instant, Load, Options, Output,
+    CallId, Client, Config, EraOption, Event, ExchangeId, Input, Instant, Load, Options, Output,
     SessionFacts, SessionState,
 };
 
 use super::agenda::{Agenda, Rng, Time};
+use super::carrier::Carrier;
 use super::happening::Happening;
 use super::network::{Fault, LinkId, Network};
 use super::properties::Judge;
@@ -66,6 +67,8 @@ pub(super) struct World<'a> {
     pub(super) scheduled: BTreeMap<CallId, u64>,
     pub(super) waits: u64,
     pub(super) closed: bool,
+    /// The Client whose messages are carried.
+    pub(super) carrier: Carrier,
     pub(super) shares: Shares,
     pub(super) trace: Trace,
     pub(super) inputs: u64,
@@ -103,6 +106,9 @@ fn client(schedule: &Schedule, generation: u32, known: Option<SessionFacts>) -> 
         listen: plan.listens,
         auth: plan.provider.is_some(),
         resume: known,
+        carry: plan.carries.is_some(),
+        // A Client's session outlives its transport.
+        keep_session: plan.carries.is_some(),
         full_diagnostics: true,
         ..Options::default()
     };
@@ -153,6 +159,7 @@ impl<'a> World<'a> {
             scheduled: BTreeMap::new(),
             waits: 0,
             closed: false,
+            carrier: Carrier::default(),
             shares: Shares::default(),
             trace: Trace::new(logging),
             inputs: 0,
@@ -236,13 +243,15 @@ impl<'a> World<'a> {
             Happening::Cancel(number) => {
                 let Some(call) = self.judge.live_call(number) else { return };
                 self.shares.happened(Happened::Cancel);
-                self.judge.on_cancel(number);
-                self.client.cancel(instant(self.now), call);
+                self.cancel(number, call);
                 self.drain();
             }
             Happening::Answer(generation, body) if generation == self.generation => {
                 let answer = self.client.answer(instant(self.now), &body);
-                self.judge.on_our_answer(answer);
+                if let Some(answer) = answer {
+                    self.shares.happened(Happened::CarriedAnswer);
+                    self.judge.on_message(answer);
+                }
                 self.drain();
             }
             Happening::Handled(generation, call, key, ok) if generation == self.generation => {
@@ -264,7 +273,9 @@ impl<'a> World<'a> {
                 self.client.reconnect(instant(self.now), call);
                 self.drain();
             }
+            Happening::Says(generation, word) if generation == self.generation => self.say(word),
             Happening::Answer(..)
+            | Happening::Says(..)
             | Happening::Handled(..)
             | Happening::Provided(..)
             | Happening::Reconnect(..) => {}
@@ -282,9 +293,13 @@ impl<'a> World<'a> {
         let handshake = self.client.connect(instant(self.now));
         self.judge.on_connecting(handshake);
         self.drain();
-        if self.schedule.client.lists {
-            let spec = CallSpec { method: "tools/list".to_string(), ..CallSpec::default() };
-            self.call(None, spec);
+        if self.schedule.client.carries.is_none() {
+            return self.list();
+        }
+        let session = self.facts.as_ref().and_then(|facts| facts.session_id.clone());
+        self.carry(session.is_some());
+        if session.is_some() {
+            self.judge.on_ready(self.now, session);
         }
     }
 
@@ -348,7 +363,10 @@ impl<'a> World<'a> {
 
     /// The module traps: what the wrapper does then.
     fn trap(&mut self) {
-        let known = self.facts.take().filter(|_| self.schedule.client.goes_on);
+        let carries = self.schedule.client.carries.is_some();
+        let goes_on =
+            |known: &SessionFacts| self.schedule.client.goes_on && (!carries || known.session_id.is_some());
+        let known = self.facts.take().filter(goes_on);
         let session = known.as_ref().and_then(|known| known.session_id.clone());
         let again = self.judge.on_trap(self.now, session);
         if !again.is_empty() {
@@ -439,6 +457,7 @@ impl<'a> World<'a> {
             Output::Settle(call, at, settlement) => {
                 let at = micros(at);
                 self.judge.on_settle(self.now, at, call, &settlement, &self.client, &self.server);
+                self.heed(call, &settlement);
             }
             Output::Request(call, _, message) => self.question(call, self.client.text(message).to_string()),
             Output::Persist(facts) => self.facts = Some(*facts),

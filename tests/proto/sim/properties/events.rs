@@ -231,7 +231,11 @@ impl Judge<'_> {
                 seen.rests(now);
             }
             Event::Queued => seen.rests(now),
-            Event::Disconnected { .. } => self.on_rival_won(watch),
+            Event::Disconnected { .. } => {
+                self.on_rival_won(watch);
+                let seen = &mut self.watches[watch];
+                seen.left = Some(seen.trail.place(server));
+            }
             Event::InputRequired { .. } => {
                 seen.heard(now);
                 seen.is_new();

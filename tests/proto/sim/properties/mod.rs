@@ -3,6 +3,7 @@
 
 mod events;
 mod host;
+mod names;
 mod outcomes;
 mod requests;
 mod sessions;
@@ -38,8 +39,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) shares: Shares,
     /// The current client's handshake.
     handshake: Option<CallId>,
-    /// The current client's answers to questions that have not settled.
-    answers: Vec<CallId>,
+    /// What the current client carries besides the planned calls, and what has not settled of it.
+    messages: Vec<CallId>,
     /// How calls ended.
     pub(crate) endings: Vec<String>,
     watches: Vec<Watch>,
@@ -78,7 +79,7 @@ impl<'a> Judge<'a> {
             broken: None,
             shares: Shares::default(),
             handshake: None,
-            answers: Vec::new(),
+            messages: Vec::new(),
             endings: Vec::new(),
             watches: Vec::new(),
             known: BTreeMap::new(),
@@ -146,13 +147,13 @@ impl<'a> Judge<'a> {
         self.watches.iter().any(|watch| watch.ended.is_none())
     }
 
-    pub(crate) fn on_our_answer(&mut self, answer: Option<CallId>) {
-        self.answers.extend(answer);
+    pub(crate) fn on_message(&mut self, message: CallId) {
+        self.messages.push(message);
     }
 
     pub(crate) fn on_connecting(&mut self, handshake: Option<CallId>) {
         self.handshake = handshake;
-        self.answers.clear();
+        self.messages.clear();
     }
 
     pub(crate) fn on_made(&mut self, now: Time, call: CallId, plan: Option<usize>) {
@@ -169,9 +170,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    pub(crate) fn on_cancel(&mut self, plan: usize) {
+    pub(crate) fn on_cancel(&mut self, plan: usize, because: Option<&'static str>) {
         for watch in self.watches.iter_mut().filter(|watch| watch.plan == Some(plan)) {
-            watch.cancelled = true;
+            (watch.cancelled, watch.because) = (true, because);
         }
     }
 
@@ -280,6 +281,8 @@ impl<'a> Judge<'a> {
         if let Some(watch) = self.watches.iter().find(|watch| watch.ended.is_none()) {
             self.breaks(format!("call {:?} never ended", watch.plan));
         }
+        let carried = self.messages.first().copied();
+        self.expect(carried.is_none(), || format!("a message of the Client's never ended: {carried:?}"));
         self.check_trial();
         let (closing, closed) = (self.closing, self.closed);
         self.expect(closed || !closing, || "close never ended".to_string());

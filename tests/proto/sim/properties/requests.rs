@@ -21,7 +21,8 @@ impl Judge<'_> {
         let body = request.body.as_deref().unwrap_or_default();
         self.greets |= body.contains("\"initialize\"") || body.contains("notifications/initialized");
         if body.contains("\"method\":\"initialize\"") {
-            return self.on_initialize(now, id, network);
+            let is_clients = request.call.is_some_and(|call| self.messages.contains(&call));
+            return self.on_initialize(now, id, network, is_clients);
         }
         if let (Some(known), Some(session)) = (self.sessions.used.clone(), session) {
             // In a session that is only tried nothing is done for a call.
@@ -30,7 +31,8 @@ impl Judge<'_> {
         }
         self.check_answer(body);
         if body.contains("notifications/cancelled") {
-            let fresh = self.told_cancelled.insert(body.to_string());
+            let fresh = self.told_cancelled.insert(body.to_string()) || self.schedule.shares_ids();
+            self.check_reason(body);
             self.expect(fresh, || format!("the server is told once that a call is cancelled: {body}"));
         }
         if request.method == Method::Delete {
@@ -49,6 +51,7 @@ impl Judge<'_> {
             Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
             _ => {
                 self.check_reissue(now, watch, network);
+                self.check_names(watch, body, network);
                 self.on_post(now, id, watch, network);
             }
         }

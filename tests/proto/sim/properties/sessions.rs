@@ -18,6 +18,8 @@ pub(super) struct Sessions {
     pub(super) used: Option<String>,
     /// The session that the server gave last.
     offered: Option<String>,
+    /// The same, where it is a Client that asked for it.
+    offered_to_client: Option<String>,
     /// Sessions that a server refused.
     refused: BTreeSet<String>,
     /// How many pings in a row failed in a session.
@@ -27,6 +29,8 @@ pub(super) struct Sessions {
     /// The statuses of pings whose answer is not whole.
     pings: BTreeMap<LinkId, u16>,
     initializing: Option<LinkId>,
+    /// That of a Client itself.
+    clients: Option<LinkId>,
     initialized: Vec<Time>,
     /// A session is being replaced; when sessions came to be that replaced others.
     replacing: bool,
@@ -74,7 +78,12 @@ fn accepts(link: &Link, head: &ResponseHead) -> bool {
 
 impl Judge<'_> {
     /// One handshake at a time. Where a session is in use, it is a trial.
-    pub(super) fn on_initialize(&mut self, now: Time, id: LinkId, network: &Network) {
+    pub(super) fn on_initialize(&mut self, now: Time, id: LinkId, network: &Network, is_clients: bool) {
+        // A Client begins a session when it likes, beside one of ours, too.
+        if is_clients {
+            self.sessions.clients = Some(id);
+            return;
+        }
         let pending = self.sessions.initializing.is_some_and(|link| network.links[link].is_open());
         self.expect(!pending, || "one handshake at a time".to_string());
         let before = self.sessions.initializing.replace(id).map(|link| &network.links[link].request.body);
@@ -108,11 +117,7 @@ impl Judge<'_> {
     pub(super) fn on_replaced(&mut self) {
         self.happened(Happened::Replaced);
         self.sessions.replacing = true;
-        self.listed = false;
-        // What a server asked of the old session's streams does not bind the new one.
-        for watch in &mut self.watches {
-            (watch.parted, watch.replaced, watch.floor) = (true, true, None);
-        }
+        self.part_from_session();
         let trial = self.sessions.trial.take();
         let Some(session) = self.sessions.used.take() else { return };
         let refused = self.sessions.refused.contains(&session);
@@ -144,14 +149,37 @@ impl Judge<'_> {
         }
         let minute = self.sessions.replaced.iter().filter(|at| **at + 60 * SECOND > now).count();
         self.expect(minute <= 3, || format!("{minute} sessions came to replace others in a minute"));
-        let given = self.sessions.offered.clone();
-        self.expect(session == given, || format!("the session is {given:?}, and not {session:?}"));
-        self.sessions.used = given;
+        if session.is_some() && session == self.sessions.offered_to_client {
+            self.on_client_began();
+        } else {
+            let given = self.sessions.offered.clone();
+            self.expect(session == given, || format!("the session is {given:?}, and not {session:?}"));
+        }
+        self.sessions.used = session;
+    }
+
+    /// A Client has a session of its own: what is left of the one before parts from that.
+    fn on_client_began(&mut self) {
+        self.sessions.offered_to_client = None;
+        if self.sessions.used.is_some() {
+            self.part_from_session();
+        }
+    }
+
+    /// What a server asked of the old session's streams does not bind the new one.
+    fn part_from_session(&mut self) {
+        self.listed = false;
+        for watch in &mut self.watches {
+            (watch.parted, watch.replaced, watch.floor) = (true, true, None);
+        }
     }
 
     /// What comes says something of the session.
     pub(super) fn note_session(&mut self, id: LinkId, link: &Link, delivery: &Delivery) {
         let sessions = &mut self.sessions;
+        if let (true, Delivery::Head(head)) = (sessions.clients == Some(id), delivery) {
+            sessions.offered_to_client.clone_from(&head.session_id);
+        }
         if let (true, Delivery::Head(head)) = (sessions.initializing == Some(id), delivery) {
             if head.status == 200 {
                 sessions.offered.clone_from(&head.session_id);
