@@ -124,3 +124,22 @@ test("a module of another realm is one, and zlib needs no stream", async (t) => 
   globalThis.DecompressionStream = undefined;
   assert.deepEqual(new Uint8Array(await gunzip(gzipSync(bytes))), bytes);
 });
+
+test("a call that was to go on with a stream was sent by whoever began that, also where no core hears of it", async () => {
+  const { session } = await fakeSession();
+  const outcomes = async (signal) => {
+    const thrown = [{}, { resumptionToken: "k1" }, { resumptionToken: "k1", idempotent: true }].map(
+      (options) => session.callTool("work", {}, { ...options, signal }).result.catch((caught) => caught),
+    );
+    return (await Promise.all(thrown)).map(({ outcome, retrySafe }) => [outcome, retrySafe]);
+  };
+  const expected = [
+    ["not_sent", true],
+    ["unknown", false],
+    ["unknown", true],
+  ];
+  assert.deepEqual(await outcomes(AbortSignal.abort()), expected);
+  assert.deepEqual(session.metrics().outcomes, { not_sent: 1, rejected: 0, unknown: 2 });
+  await session.close();
+  assert.deepEqual(await outcomes(undefined), expected);
+});

@@ -157,6 +157,15 @@ test("a further page of a modern list of tools adds to what the first one declar
   await transport.close();
 });
 
+test("a request that was to go on with a stream was sent before, also where it comes after the end", async () => {
+  const { transport } = await startedTransport();
+  await transport.close();
+  const outcome = ({ resumptionToken }) =>
+    transport.send(work(1), { resumptionToken }).catch((thrown) => thrown.outcome);
+  assert.deepEqual([await outcome({}), await outcome({ resumptionToken: "k1" })], ["not_sent", "unknown"]);
+  assert.deepEqual(transport.metrics().outcomes, { not_sent: 1, rejected: 0, unknown: 1 });
+});
+
 test("a start after the end fails, and counts as no call", async () => {
   const { transport } = await startedTransport();
   await transport.close();

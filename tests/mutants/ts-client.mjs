@@ -338,8 +338,8 @@ export default [
   },
   {
     file: "src/ts/sdk/transport.ts",
-    from: "if (call !== undefined) this.#owner.uncounted.count(why);",
-    to: "this.#owner.uncounted.count(why);",
+    from: "if (call !== undefined) this.#owner.uncounted.count(event);",
+    to: "this.#owner.uncounted.count(event);",
     test: "tests/js/guards.client.test.mjs",
   },
   {

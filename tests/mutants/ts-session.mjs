@@ -242,7 +242,7 @@ export default [
   },
   {
     file: "src/ts/session/stand-alone.ts",
-    from: "this.#owner.uncounted.count(why);",
+    from: "this.#owner.uncounted.count(event);",
     to: "",
     test: "tests/js/metrics.test.mjs",
   },

@@ -3,7 +3,7 @@ import type { FailureReason, Outcome, ToolCallFailed } from "../api/failure.js";
 import type { ToolCall } from "../api/session.js";
 import type { ServerText } from "../base/server-text.js";
 import { codeOf, textOf } from "../base/thrown.js";
-import type { FailureOutput } from "../core/protocol.js";
+import type { CallSpec, FailureOutput } from "../core/protocol.js";
 import type { Failure } from "../http/credentials.js";
 import { CallRecord, Promised } from "./record.js";
 
@@ -22,7 +22,8 @@ export function failureOf(output: FailureOutput, requestId: string | number): To
 
 /** A failure that the wrapper states itself, since no core can: from what it knows of the call. */
 export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFailed {
-  const { id, method, tool, isSafe } = record.origin;
+  const { id, method, tool, isSafe, resumes } = record.origin;
+  const outcome = resumes && why.outcome === "not_sent" ? "unknown" : why.outcome;
   return {
     type: "tool_call_failed",
     at,
@@ -30,8 +31,8 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
     method,
     ...(tool === undefined ? {} : { tool }),
     reason: why.reason,
-    outcome: why.outcome,
-    retrySafe: why.outcome !== "unknown" || isSafe,
+    outcome,
+    retrySafe: outcome !== "unknown" || isSafe,
     message: why.message,
     diagnostics: record.diagnostics(at),
   };
@@ -99,14 +100,14 @@ export interface UnsentCall {
   endpoint: string;
   id: string | number;
   method: string;
-  tool: string | undefined;
+  /** What of its making says how it failed. */
+  spec: Pick<CallSpec, "tool" | "idempotent" | "resumptionToken">;
   at: number;
 }
 
 /** The event of a call that failed before a core heard of it. */
-export function unsentEvent({ id, method, tool, at, endpoint }: UnsentCall, why: Why): ToolCallFailed {
-  const origin = { id, method, tool, isSafe: false, startedAt: at };
-  return worded(ownFailure(new CallRecord(origin, new Promised(), () => {}), at, why), endpoint);
+export function unsentEvent(call: UnsentCall, why: Why): ToolCallFailed {
+  return worded(ownFailure(recordOf(call, new Promised()), call.at, why), call.endpoint);
 }
 
 /** A call that no core has heard of: it has failed already, as any call does, with an event and an error. */
@@ -115,10 +116,15 @@ export function unsent(
   why: Why,
   thrown?: unknown,
 ): { handle: ToolCall; event: ToolCallFailed } {
-  const { id, method, tool, at, endpoint } = call;
   const caller = new Promised();
-  const record = new CallRecord({ id, method, tool, isSafe: false, startedAt: at }, caller, () => {});
-  const event = worded(ownFailure(record, at, why), endpoint);
+  const record = recordOf(call, caller);
+  const event = worded(ownFailure(record, call.at, why), call.endpoint);
   record.fail(event, { thrown });
   return { handle: caller.handle(record), event };
+}
+
+function recordOf({ id, method, spec, at }: UnsentCall, caller: Promised): CallRecord {
+  const { tool, idempotent, resumptionToken } = spec;
+  const origin = { isSafe: idempotent === true, resumes: resumptionToken !== undefined };
+  return new CallRecord({ id, method, tool, ...origin, startedAt: at }, caller, () => {});
 }

@@ -39,7 +39,7 @@ export class Uncounted {
   #failures: { reason: FailureReason; outcome: Outcome; times: number }[] = [];
 
   /** One call failed. */
-  count({ reason, outcome }: Why): void {
+  count({ reason, outcome }: Pick<Why, "reason" | "outcome">): void {
     const known = this.#failures.find((each) => each.reason === reason && each.outcome === outcome);
     if (known === undefined) this.#failures.push({ reason, outcome, times: 1 });
     else known.times += 1;

@@ -19,6 +19,8 @@ export interface CallOrigin {
   readonly tool: string | undefined;
   /** Executing it twice does no harm, as far as the wrapper knows: the caller's word. */
   readonly isSafe: boolean;
+  /** It goes on with a stream that was begun before: it was sent then. */
+  readonly resumes?: boolean | undefined;
   readonly startedAt: number;
   /** The caller's own headers. */
   readonly headers?: CallHeaders | undefined;
@@ -40,6 +42,7 @@ export interface MadeWith {
   tool?: string;
   idempotent?: boolean;
   replay?: boolean;
+  resumptionToken?: string;
   id?: string | number;
   about?: Omit<CallInfo, "requestId">;
   signals?: AbortSignal[];

@@ -9,7 +9,7 @@ import { isObject } from "../base/json.js";
 import { ignored, isThenable, macrotask } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
 import { emit, jsonRpcError } from "../call/events.js";
-import { aborted, closedBefore, unsentEvent, type Why } from "../call/failure.js";
+import { aborted, closedBefore, type UnsentCall, unsentEvent, type Why } from "../call/failure.js";
 import { Uncounted } from "../call/metrics.js";
 import { OutcomeResolver } from "../call/outcome-resolver.js";
 import type { CallRecord } from "../call/record.js";
@@ -44,6 +44,9 @@ import { WireNames } from "./wire-names.js";
 
 /** A request of the Client's. */
 type ClientRequest = ClientMessage & { id: string | number; method: string };
+
+/** What says of a message that no core has heard of it. */
+type Named = Pick<UnsentCall, "id" | "method" | "spec">;
 
 /** A `Transport` of the SDKs, whichever entry it comes from. */
 export class ClientTransport {
@@ -266,8 +269,8 @@ export class ClientTransport {
     const kept = { settings: this.#settings, tools: this.#tools, names: this.#names };
     const prepared = preparedRequest(message, options, kept);
     const { spec, wireId } = prepared;
-    this.#refuse(prepared.signals, id, method, spec.tool);
-    const connection = this.#connection({ id, method, tool: spec.tool });
+    this.#refuse(prepared.signals, { id, method, spec });
+    const connection = this.#connection({ id, method, spec });
     let record: CallRecord | undefined;
     const Pending = method === "subscriptions/listen" ? PendingSubscription : PendingRequest;
     const sent = new Pending(this.#client, {
@@ -287,9 +290,10 @@ export class ClientTransport {
 
   #notify(method: string, params: Record<string, unknown> | undefined, options: SendOptions): Promise<void> {
     const text = paramsText(params);
-    this.#refuse(signalsOf(options), method, method, undefined);
+    const named = { id: method, method, spec: {} };
+    this.#refuse(signalsOf(options), named);
     const sent = new PendingMessage(this.#client);
-    this.#connection({ id: method, method, tool: undefined }).notify(method, text, sent);
+    this.#connection(named).notify(method, text, sent);
     return sent.done;
   }
 
@@ -338,10 +342,10 @@ export class ClientTransport {
   }
 
   #malformed({ id, method, params }: ClientRequest): unknown {
-    const tool = method === "tools/call" && typeof params?.name === "string" ? params.name : undefined;
+    const spec = method === "tools/call" && typeof params?.name === "string" ? { tool: params.name } : {};
     const text = "the result in the server's answer is no object";
     const why: Why = { reason: "malformed_response", outcome: "unknown", message: text };
-    const event = this.#unsentEvent({ id, method, tool }, why);
+    const event = this.#unsentEvent({ id, method, spec }, why);
     return this.#told(this.#rejection(event, {}));
   }
 
@@ -352,7 +356,7 @@ export class ClientTransport {
   }
 
   /** The connection to use. Throws what `send()` rejects with where there is none. */
-  #connection(call?: { id: string | number; method: string; tool: string | undefined }): Connection {
+  #connection(call?: Named): Connection {
     const usable = this.#closing === undefined ? this.#connections.usable() : { why: closedBefore };
     if (!(usable instanceof Connection)) throw this.#unsent(call, usable.why, usable.thrown);
     const version = this.protocolVersion;
@@ -375,24 +379,19 @@ export class ClientTransport {
   }
 
   /** Throws where the caller had given it up before it was sent. */
-  #refuse(signals: AbortSignal[], id: string | number, method: string, tool: string | undefined): void {
+  #refuse(signals: AbortSignal[], call: Named): void {
     const signal = signals.find((each) => each.aborted);
-    if (signal !== undefined) throw this.#unsent({ id, method, tool }, aborted, signal.reason);
+    if (signal !== undefined) throw this.#unsent(call, aborted, signal.reason);
   }
 
-  #unsent(
-    call: { id: string | number; method: string; tool: string | undefined } | undefined,
-    why: Why,
-    thrown?: unknown,
-  ): unknown {
-    const { id, method, tool } = call ?? { id: "unsent", method: "initialize", tool: undefined };
-    const event = this.#unsentEvent({ id, method, tool }, why);
-    if (call !== undefined) this.#owner.uncounted.count(why);
+  #unsent(call: Named | undefined, why: Why, thrown?: unknown): unknown {
+    const event = this.#unsentEvent(call ?? { id: "unsent", method: "initialize", spec: {} }, why);
+    if (call !== undefined) this.#owner.uncounted.count(event);
     this.#emit(event);
     return this.#told(this.#rejection(event, thrown === undefined ? {} : { thrown }));
   }
 
-  #unsentEvent(call: { id: string | number; method: string; tool: string | undefined }, why: Why) {
+  #unsentEvent(call: Named, why: Why) {
     return unsentEvent({ ...call, at: this.#owner.clock(), endpoint: this.#settings.endpoint }, why);
   }
 

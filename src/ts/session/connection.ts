@@ -259,9 +259,10 @@ export class Connection implements Listener {
     const requestId = from.id ?? made?.requestId ?? `lost-${this.#strays}`;
     const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
     const { method, tool, signals, headers, onToken, about, read } = from;
+    const resumes = from.resumptionToken !== undefined;
     const { connectMs = unknownConnectMs } = made ?? {};
     const origin = {
-      ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
+      ...{ id: requestId, method, tool, isSafe, resumes, startedAt: this.#owner.clock() },
       ...{ signals, headers, onToken, connectMs, read },
       info: about && { ...about, requestId },
     };

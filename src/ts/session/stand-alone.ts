@@ -8,7 +8,7 @@ import { observed, onAbort } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
 import { timers } from "../base/timers.js";
 import { emit } from "../call/events.js";
-import { aborted, closedBefore, unsent, type Why } from "../call/failure.js";
+import { aborted, closedBefore, type UnsentCall, unsent, type Why } from "../call/failure.js";
 import { Uncounted } from "../call/metrics.js";
 import { OutcomeResolver } from "../call/outcome-resolver.js";
 import { Promised } from "../call/record.js";
@@ -76,7 +76,7 @@ export class StandAloneSession implements Session {
     const missing = given() ?? (await this.#connections.load(signal)) ?? given();
     const connection = missing ?? this.#connections.usable();
     if (!(connection instanceof Connection)) {
-      await this.#unsentCall("initialize", undefined, connection.why, connection.thrown).result;
+      await this.#unsentCall("initialize", {}, connection.why, connection.thrown).handle.result;
       return;
     }
     const stop = signal && onAbort(signal, () => connection.giveUp(signal.reason));
@@ -102,7 +102,7 @@ export class StandAloneSession implements Session {
     return observed(
       listAllTools({
         page: (params) => this.#made({ method, params, options, isPage: true }),
-        broken: (why) => this.#unsentCall(method, undefined, why),
+        broken: (why) => this.#unsentCall(method, {}, why).handle,
         clock: this.#owner.clock,
         mostBytes: this.#settings.mostBodyBytes,
       }),
@@ -135,8 +135,9 @@ export class StandAloneSession implements Session {
     const { method } = wanted;
     const prepared = this.#prepared(wanted);
     const fail = (why: Why, cause: unknown) => {
-      this.#owner.uncounted.count(why);
-      return { call: this.#unsentCall(method, prepared.spec.tool, why, cause) };
+      const { handle, event } = this.#unsentCall(method, prepared.spec, why, cause);
+      this.#owner.uncounted.count(event);
+      return { call: handle };
     };
     const signal = prepared.signals.find((each) => each.aborted);
     if (signal !== undefined && this.#closing === undefined) return fail(aborted, signal.reason);
@@ -173,7 +174,7 @@ export class StandAloneSession implements Session {
     const text = notificationParams(params);
     const connection = this.#usable();
     if (!(connection instanceof Connection))
-      return this.#unsentCall(method, undefined, connection.why, connection.thrown).result;
+      return this.#unsentCall(method, {}, connection.why, connection.thrown).handle.result;
     const caller = new Promised();
     connection.notify(checked, text, caller);
     await caller.result;
@@ -191,14 +192,14 @@ export class StandAloneSession implements Session {
     Object.assign(this, info);
   }
 
-  #unsentCall(method: string, tool: string | undefined, why: Why, cause?: unknown): ToolCall {
+  #unsentCall(method: string, spec: UnsentCall["spec"], why: Why, cause?: unknown) {
     this.#unsent += 1;
     const { endpoint } = this.#settings;
-    const call = { id: `unsent-${this.#unsent}`, method, tool, at: this.#owner.clock(), endpoint };
-    const { handle, event } = unsent(call, why, cause);
+    const call = { id: `unsent-${this.#unsent}`, method, spec, at: this.#owner.clock(), endpoint };
+    const failed = unsent(call, why, cause);
     // After close() there is no callback.
-    if (this.#closing === undefined) timers.queueMicrotask(() => emit(this.#settings, event));
-    return handle;
+    if (this.#closing === undefined) timers.queueMicrotask(() => emit(this.#settings, failed.event));
+    return failed;
   }
 }
 
