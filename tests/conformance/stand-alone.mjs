@@ -11,6 +11,7 @@ const MODERN = "2026-07-28";
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO;
 const isModern = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION === MODERN;
 const url = process.argv[2];
+const { origin, pathname } = new URL(url);
 
 /** A revision is tested by itself: a suite of 2026-07-28 does not want to be asked for an earlier one first. */
 const open = (options) =>
@@ -20,7 +21,7 @@ const open = (options) =>
 const known = {
   state: {
     version: 1,
-    endpoint: url.split("?")[0],
+    endpoint: origin + pathname,
     era: "modern",
     protocolVersion: MODERN,
     greeting: JSON.stringify({
@@ -94,9 +95,10 @@ async function echoSchema() {
 }
 
 async function requestMetadata() {
-  const session = await open({
-    capabilities: { roots: { listChanged: true }, sampling: {}, elicitation: {} },
-  });
+  const capabilities = { roots: { listChanged: true }, sampling: {}, elicitation: {} };
+  const session = await open({ capabilities });
+  // It was refused with the versions that there are, which is all that opening a session asks for.
+  await session.listTools();
   await session.close();
 }
 

@@ -22,10 +22,6 @@ export const RUNS = [
 /** The subject that is no transport: landfall's own client. */
 export const STAND_ALONE = "stand-alone";
 
-/** The runs that a subject is put through. */
-export const runsOf = (subject) =>
-  RUNS.filter(({ name }) => subject !== STAND_ALONE || name !== "2026-07-28");
-
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SUITE = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
 /** All clients of a run start at once: on a small machine each of them takes long. */
