@@ -107,7 +107,7 @@ fn number_from_env(name: &str) -> Option<u64> {
 fn report(seed: u64, why: &str, tree: impl ValueTree<Value = Schedule>) -> ! {
     let (schedule, broken) = shrink(tree, why.to_string());
     let log = catch_unwind(AssertUnwindSafe(|| world::run(&schedule, true).log)).unwrap_or_default();
-    const MOST_LINES: usize = 400;
+    const MOST_LINES: usize = 4000;
     let skipped = log.len().saturating_sub(MOST_LINES);
     let Schedule { seed: own, server, client, calls, incidents } = &schedule;
     println!("seed {own}\n{server:?}\n{client:?}\n{incidents:?}");

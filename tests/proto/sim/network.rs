@@ -20,6 +20,8 @@ pub(crate) enum Mark {
     Block { work: usize, place: usize, broken: bool, alias: Option<String> },
     /// An event without an id, with this text.
     Loose(String),
+    /// A response to another call, without an id.
+    Stray,
     /// A `retry` field.
     Retry(u32),
 }

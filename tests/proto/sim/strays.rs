@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::network::{Mark, Stretch};
 use super::schedule::{Last, Replays};
 use super::server::{Effect, Server};
 use super::shares::Happened;
@@ -74,7 +75,7 @@ impl Server<'_> {
         let Some(other) = self.works.iter().rposition(cancelled) else { return };
         let data = self.response(other, Last::Result);
         self.shares.happened(Happened::Stray);
-        self.write(number, &format!("data: {data}\n\n"));
+        self.write_stray(number, &data);
     }
 
     /// Whether another request went by the same id: off its own stream a response to it says nothing.
@@ -85,7 +86,14 @@ impl Server<'_> {
     /// The response to another call that is still open comes on this stream.
     pub(super) fn cross(&mut self, number: usize) {
         let Some(other) = self.take_other(number) else { return };
-        self.write(number, &format!("data: {other}\n\n"));
+        self.write_stray(number, &other);
+    }
+
+    fn write_stray(&mut self, number: usize, json: &str) {
+        let Some(link) = self.works[number].attached else { return };
+        let mut stretch = Stretch::default();
+        stretch.push(&format!("data: {json}\n\n"), Some(Mark::Stray));
+        self.effects.push(Effect::Write(link, stretch));
     }
 
     /// The response to another open call of the session; its work is done.

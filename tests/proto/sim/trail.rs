@@ -89,6 +89,12 @@ impl Trail {
         whole
     }
 
+    /// Whether a whole copy of it came.
+    pub(crate) fn knows(&self, work: usize, place: usize, alias: Option<&str>) -> bool {
+        let is_it = |event: &Arrived| event.place == Some((work, place)) && event.alias.as_deref() == alias;
+        self.events.iter().any(|event| is_it(event) && event.state != State::Broken)
+    }
+
     fn push(
         &mut self,
         place: (usize, usize),

@@ -15,6 +15,7 @@ use crate::sim::work::IdUse;
 impl Judge<'_> {
     /// Something comes to the client, on an exchange that it listens to.
     pub(crate) fn on_delivery(&mut self, now: Time, id: LinkId, delivery: &Delivery, network: &Network) {
+        self.now = now;
         let link = &network.links[id];
         self.note_session(id, link, delivery);
         self.note_refused(link, delivery);
@@ -37,6 +38,11 @@ impl Judge<'_> {
             seen.brought &= !opens || goes_on || link.fate == Fate::Get(Resume::WrongType);
         }
         if let Delivery::Bytes(stretch) = delivery {
+            // A message on its own stream, whoever's it is. On a resumed one, without an id, it may be a repeat.
+            let is_stray = |(_, mark): &(usize, Mark)| matches!(mark, Mark::Stray);
+            if link.request.method == Method::Post && stretch.marks.iter().any(is_stray) {
+                seen.heard(now);
+            }
             let is_event = |mark: &Mark| !matches!(mark, Mark::Retry(_));
             if link.request.method == Method::Post || stretch.marks.iter().any(|(_, mark)| is_event(mark)) {
                 seen.believed.insert(id);
@@ -127,9 +133,11 @@ impl Judge<'_> {
                 server.works[*work].events[*place].texts.iter().any(|t| t == text)
             }
             Mark::Loose(known) => known == text,
-            Mark::Retry(_) => false,
+            Mark::Stray | Mark::Retry(_) => false,
         };
         let Some(place) = self.marks.iter().position(|(_, _, mark)| holds(mark)) else { return };
+        // Whoever's it is, it re-arms the clocks of the call on whose stream it came.
+        self.watches[self.marks[place].0].heard(self.now);
         for (watch, link, mark) in self.marks.drain(..=place).collect::<Vec<_>>() {
             self.on_mark(watch, link, &mark, server);
         }
@@ -157,6 +165,7 @@ impl Judge<'_> {
         let seen = &mut self.watches[watch];
         match mark {
             Mark::Retry(ms) => seen.retry = Some(*ms),
+            Mark::Stray => {}
             Mark::Loose(text) => seen.trail.brought_loose(text, link),
             Mark::Block { work, place, broken, alias } => {
                 let event = &server.works[*work].events[*place];
@@ -167,6 +176,9 @@ impl Judge<'_> {
                     seen.is_new(); // To the client it is.
                 }
                 let is_new = texts.iter().any(|text| !self.handed.contains_key(text));
+                if is_foreign && event.is_response && !seen.trail.knows(*work, *place, alias.as_deref()) {
+                    seen.heard(self.now);
+                }
                 let is_renamed = !event.aliases.is_empty();
                 if is_renamed || server.restarted || (is_foreign && (is_new || seen.gets > MANY)) {
                     self.excused.extend(texts.iter().cloned());

@@ -37,6 +37,7 @@ pub(crate) struct Judge<'a> {
     /// The first property that did not hold.
     pub(crate) broken: Option<String>,
     pub(crate) shares: Shares,
+    now: Time,
     /// The current client's handshake.
     handshake: Option<CallId>,
     /// What the current client carries besides the planned calls, and what has not settled of it.
@@ -78,6 +79,7 @@ impl<'a> Judge<'a> {
             schedule,
             broken: None,
             shares: Shares::default(),
+            now: 0,
             handshake: None,
             messages: Vec::new(),
             endings: Vec::new(),
@@ -231,6 +233,7 @@ impl<'a> Judge<'a> {
 
     /// Something came out of the client.
     pub(crate) fn on_output(&mut self, now: Time, output: &Output) {
+        self.now = now;
         // A call made afterwards is told so.
         let told = match output {
             Output::Settle(_, _, Settlement::Failed(failure)) => failure.reason == Reason::Closed,
