@@ -100,6 +100,32 @@ fn a_session_that_dies_before_a_planned_reissue_is_sent_does_not_use_it_up() {
     assert!(world.is_pending(call), "safe, sent once, never again: {:?}", world.failure(call).reason);
 }
 
+/// It asked again `connectMs` after it had asked, and in between another call took the word: it waited for all of them.
+#[test]
+fn who_waits_for_an_attempt_that_hangs_goes_when_that_speaks_no_longer() {
+    let mut world = World::connected(options());
+    let [s_post, a_post] = ["s/1", "a/1"].map(|id| {
+        let (_, _, post) = world.streaming();
+        world.body(post, &note(id, "x"));
+        post
+    });
+    world.cut(s_post);
+    let (_, get, _) = world.next_request();
+    world.cut(get); // dark: S speaks
+    world.cut(a_post);
+    // Each resume hangs; the first of S is made again at once.
+    let mut asked = Vec::new();
+    while asked.last().is_none_or(|(cursor, _)| cursor != "a/1") {
+        world.pass(10);
+        while let Some((_, request)) = world.requests.pop_front() {
+            asked.extend(header(&request, "last-event-id").map(|cursor| (cursor.to_string(), world.now)));
+        }
+    }
+    let [.., (_, s_asks), (_, a_asks)] = asked.as_slice() else { panic!("{asked:?}") };
+    let waited = a_asks.since(*s_asks).as_millis();
+    assert!((4_990..=5_010).contains(&waited), "connectMs, and no longer: {waited} ms");
+}
+
 /// A call parked twice: `cleared` leaves it in `parked`. Its second Wait opens a second GET; the first is leaked.
 #[test]
 fn a_call_is_parked_once_and_makes_one_get_for_a_cursor() {

@@ -338,11 +338,13 @@ impl Client {
         let waits = |call| self.timers.at(Owner::Call(call), Clock::Wait);
         let is_far = |speaker| waits(speaker).is_some_and(|at| at > soon);
         let connect = self.config.timeouts.connect;
-        let may_go = self.session.outage.may_go(now, call, attempt, connect, is_far);
-        if may_go == MayGo::Later {
-            self.timers.set(Owner::Call(call), Clock::Wait, now + connect);
+        match self.session.outage.may_go(now, call, attempt, connect, is_far) {
+            MayGo::Now => true,
+            MayGo::Later(at) => {
+                self.timers.set(Owner::Call(call), Clock::Wait, at);
+                false
+            }
         }
-        may_go == MayGo::Now
     }
 
     /// A wait is over.

@@ -43,8 +43,8 @@ pub(crate) enum Attempt {
 pub(crate) enum MayGo {
     Now,
     /// Another call speaks for it: [`Outage::answered`] or [`Outage::gone`] tell when it may. It may be asked for again
-    /// after the time that an attempt speaks.
-    Later,
+    /// then, when the attempt that is under way speaks no longer.
+    Later(Instant),
 }
 
 impl Outage {
@@ -99,11 +99,12 @@ impl Outage {
             dark.parked.retain(|parked| *parked != call);
             return MayGo::Now;
         }
+        let since = speaker.as_ref().and_then(|speaker| speaker.tries_since).unwrap_or(now);
         dark.speaker = speaker;
         if !dark.parked.contains(&call) {
             dark.parked.push(call);
         }
-        MayGo::Later
+        MayGo::Later(since + patience)
     }
 
     /// This call waits for something of its own now, or for nothing.
@@ -136,6 +137,10 @@ mod tests {
         Instant::from_micros(seconds * 1_000_000)
     }
 
+    fn later(seconds: u64) -> MayGo {
+        MayGo::Later(at(seconds))
+    }
+
     fn resume(outage: &mut Outage, seconds: u64, call: CallId) -> MayGo {
         outage.may_go(at(seconds), call, Attempt::Resume, CONNECT, |_| false)
     }
@@ -150,7 +155,7 @@ mod tests {
         outage.unanswered(A);
         outage.unanswered(B);
         let asked = [A, B, C, B].map(|call| resume(&mut outage, 0, call));
-        assert_eq!(asked, [MayGo::Now, MayGo::Later, MayGo::Later, MayGo::Later]);
+        assert_eq!(asked, [MayGo::Now, later(5), later(5), later(5)]);
         outage
     }
 
@@ -205,7 +210,7 @@ mod tests {
         let mut outage = dark();
         outage.gone(A);
         assert_eq!(resume(&mut outage, 0, C), MayGo::Now, "the next that asks speaks");
-        assert_eq!(resume(&mut outage, 0, A), MayGo::Later);
+        assert_eq!(resume(&mut outage, 0, A), later(5));
     }
 
     #[test]
@@ -213,24 +218,25 @@ mod tests {
         let mut outage = dark();
         let go = outage.may_go(at(0), C, Attempt::Resume, CONNECT, |speaker| speaker == A);
         assert_eq!(go, MayGo::Now);
-        assert_eq!(resume(&mut outage, 0, A), MayGo::Later, "now C speaks");
+        assert_eq!(resume(&mut outage, 0, A), later(5), "now C speaks");
     }
 
     #[test]
     fn a_speaker_whose_attempt_is_under_way_for_long_loses_the_word_and_one_that_waits_does_not() {
         let mut outage = dark();
-        assert_eq!([4, 5].map(|seconds| resume(&mut outage, seconds, B)), [MayGo::Later, MayGo::Now]);
+        // It may be asked for again when the attempt that is under way speaks no longer.
+        assert_eq!([4, 5].map(|seconds| resume(&mut outage, seconds, B)), [later(5), MayGo::Now]);
         outage.unanswered(A);
-        assert_eq!(resume(&mut outage, 6, A), MayGo::Later, "B speaks");
+        assert_eq!(resume(&mut outage, 6, A), later(10), "B speaks");
         outage.unanswered(B);
-        assert_eq!(resume(&mut outage, 20, A), MayGo::Later, "B is about to try again");
+        assert_eq!(resume(&mut outage, 20, A), later(25), "B is about to try again");
         assert_eq!(resume(&mut outage, 21, B), MayGo::Now);
     }
 
     #[test]
     fn a_request_waits_for_a_speaker_and_speaks_for_nobody() {
         let mut outage = dark();
-        assert_eq!([4, 5].map(|seconds| post(&mut outage, seconds, B)), [MayGo::Later, MayGo::Now]);
+        assert_eq!([4, 5].map(|seconds| post(&mut outage, seconds, B)), [later(5), MayGo::Now]);
         assert_eq!(resume(&mut outage, 5, C), MayGo::Now, "nobody speaks while it is under way");
         assert_eq!(outage.answered(), []);
     }

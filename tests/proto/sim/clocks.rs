@@ -12,6 +12,7 @@ pub(crate) struct Bounds {
     pub(crate) recovery: Time,
     pub(crate) deadline: Time,
     pub(crate) idle: Time,
+    pub(crate) connect: Time,
 }
 
 impl Clocks {
@@ -51,12 +52,14 @@ impl Bounds {
         let idle = own.idle.or(base.idle).unwrap_or_else(|| 45_000f64.min(call * 2.0 / 3.0));
         // Whoever has a timer of its own has no other.
         let call = if timed && is_set.is_none() { deadline } else { call };
+        let connect = own.connect.or(base.connect).unwrap_or_else(|| 5_000f64.min(idle / 4.0));
         let micros = |ms: f64| (ms * 1_000.0) as Time;
         Self {
             call: micros(call),
             recovery: micros(recovery),
             deadline: micros(deadline),
             idle: micros(idle),
+            connect: micros(connect),
         }
     }
 }

@@ -19,7 +19,7 @@ impl Judge<'_> {
         let link = &network.links[id];
         self.note_session(id, link, delivery);
         self.note_refused(link, delivery);
-        self.note_health(now, link, delivery);
+        self.note_health(now, id, link, delivery);
         let Some(watch) = link.call else {
             let lists = link.request.body.as_deref().is_some_and(|body| body.contains("\"tools/list\""));
             if lists && matches!(delivery, Delivery::End) {
@@ -91,6 +91,7 @@ impl Judge<'_> {
     /// The client ended an exchange itself. If it was a rival, what it brought is forgotten.
     pub(crate) fn on_abort(&mut self, now: Time, id: LinkId, network: &Network) {
         self.note_hung_ping(id, &network.links[id]);
+        self.note_waiting(now, id);
         if !network.links[id].headed || network.links[id].call.is_none() {
             self.unwell = now;
         }

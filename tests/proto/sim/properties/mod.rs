@@ -65,6 +65,8 @@ pub(crate) struct Judge<'a> {
     stood_still: bool,
     /// When something failed last.
     unwell: Time,
+    /// Resumes and pings that were not answered yet, and when they were sent.
+    asked: BTreeMap<LinkId, Time>,
     /// A message of a handshake is under way, and nothing came to it.
     greets: bool,
     /// The tools were listed, and nothing voided it since.
@@ -97,6 +99,7 @@ impl<'a> Judge<'a> {
             host: Host::default(),
             stood_still: false,
             unwell: 0,
+            asked: BTreeMap::new(),
             greets: false,
             listed: false,
             untold: BTreeSet::new(),
@@ -195,6 +198,7 @@ impl<'a> Judge<'a> {
         self.known.clear();
         self.untold.clear();
         self.recent.clear();
+        self.asked.clear();
         if session.is_some() {
             // The next client has no memory of what came in the session.
             self.excused.extend(self.handed.keys().cloned());

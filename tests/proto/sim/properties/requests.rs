@@ -15,6 +15,7 @@ impl Judge<'_> {
     pub(crate) fn on_transmit(&mut self, now: Time, id: LinkId, network: &Network, server: &Server<'_>) {
         let link = &network.links[id];
         let request = &link.request;
+        self.note_asked(now, id, link);
         let header = |name| request.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
         let session = header("mcp-session-id");
         let is_trial = session.is_some() && session == self.sessions.tried();

@@ -66,7 +66,7 @@ fn session(link: &Link) -> Option<&String> {
     headers.find(|(known, _)| known == "mcp-session-id").map(|(_, id)| id)
 }
 
-fn is_ping(link: &Link) -> bool {
+pub(super) fn is_ping(link: &Link) -> bool {
     link.request.body.as_deref().is_some_and(|body| body.contains("\"method\":\"ping\""))
 }
 

@@ -1,9 +1,11 @@
 //! Bodies that are ended before their time, and calls that are kept waiting though the server is well.
 
-use landfall::proto::OnGap;
+use landfall::proto::{Method, OnGap};
 
+use super::sessions::is_ping;
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
+use crate::sim::clocks::Bounds;
 use crate::sim::network::{Delivery, Link, LinkId, Network};
 use crate::sim::schedule::Listened;
 
@@ -12,7 +14,7 @@ const MOST_ALONE: Time = 12 * SECOND;
 
 impl Judge<'_> {
     /// Something failed, or a handshake is under way: the server is not well.
-    pub(super) fn note_health(&mut self, now: Time, link: &Link, delivery: &Delivery) {
+    pub(super) fn note_health(&mut self, now: Time, id: LinkId, link: &Link, delivery: &Delivery) {
         let body = link.request.body.as_deref().unwrap_or_default();
         let shakes = body.contains("\"initialize\"") || body.contains("notifications/initialized");
         let is_well = match delivery {
@@ -21,7 +23,23 @@ impl Judge<'_> {
             Delivery::Failed(_) => false,
         };
         self.greets &= !shakes;
+        self.note_waiting(now, id);
         if !is_well || shakes {
+            self.unwell = now;
+        }
+    }
+
+    /// A resume or a ping is sent. A server that is well answers both at once.
+    pub(super) fn note_asked(&mut self, now: Time, id: LinkId, link: &Link) {
+        if is_ping(link) || (link.call.is_some() && link.request.method == Method::Get) {
+            self.asked.insert(id, now);
+        }
+    }
+
+    /// It is answered, or given up; where that took longer than one attempt speaks for all, the server was not well.
+    pub(super) fn note_waiting(&mut self, now: Time, id: LinkId) {
+        let connect = Bounds::of(self.schedule, None).connect;
+        if self.asked.remove(&id).is_some_and(|asked| now - asked > connect) {
             self.unwell = now;
         }
     }
@@ -37,7 +55,9 @@ impl Judge<'_> {
     /// A call goes on, or ends: it was not kept waiting while the server was well.
     pub(super) fn check_alone(&mut self, now: Time, watch: usize) {
         let plan = &self.schedule.client;
-        let unwell = self.unwell;
+        let connect = Bounds::of(self.schedule, None).connect;
+        let is_silent = self.asked.values().any(|asked| now - asked > connect);
+        let unwell = if is_silent { now } else { self.unwell };
         let seen = &mut self.watches[watch];
         let Some(since) = seen.alone.take() else { return };
         // Others wait for connections, for credentials, for their host, for the GET stream, or were asleep.
