@@ -209,16 +209,16 @@ impl Cursor {
         self.unusable = !id.is_empty() && header_value(id).is_none();
     }
 
-    /// Where a resume is possible: the id to ask with. With nothing handled yet it is the first event in hand: that
-    /// one can't come again, but the stream is not lost.
+    /// Where a resume is possible: the id to ask with. Where nothing was handled yet, or what was has an id that no
+    /// request can carry, it is the first event in hand: that one can't come again, but the stream is not lost.
     pub(crate) fn usable(&self) -> Option<&str> {
-        // An empty id that waits for its turn: what came with it could not be told from a repeat.
-        if self.blocks.iter().any(|block| block.id.as_deref() == Some("")) {
-            return None;
-        }
-        let unbroken = || self.blocks.iter().take_while(|block| !block.broken);
-        let first_in_hand = || unbroken().find_map(|block| block.id.as_deref());
-        self.id.as_deref().or_else(first_in_hand).filter(|id| !self.unusable && header_value(id).is_some())
+        let is_usable = |id: &&str| header_value(id).is_some();
+        // An empty id that waits for its turn: what came with it could not be told from a repeat, and may not come again.
+        let cleared = self.blocks.iter().rposition(|block| block.id.as_deref() == Some(""));
+        let behind = cleared.map_or(0, |place| place + 1);
+        let committed = self.id.as_deref().filter(|id| cleared.is_none() && is_usable(id));
+        let unbroken = self.blocks.iter().take_while(|block| !block.broken).skip(behind);
+        committed.or_else(|| unbroken.filter_map(|block| block.id.as_deref()).find(is_usable))
     }
 
     /// A block came and was handed out, or needs no handler. What that did.

@@ -103,6 +103,27 @@ fn with_nothing_handled_yet_the_stream_is_resumed_behind_the_first_event_in_hand
     assert!(world.answer(call).contains("ok"));
 }
 
+/// They failed as `stream_lost`, though the handler of the next event was done a moment later.
+#[test]
+fn behind_an_id_that_can_not_be_asked_with_the_stream_is_resumed_behind_the_first_event_in_hand() {
+    // `id:  x` is " x", with white space at an edge: no header carries that. An empty one clears the cursor.
+    for (odd, handled) in [(" x", true), (" x", false), ("", true), ("", false)] {
+        let mut world = World::connected(options());
+        let (call, id, post) = world.handling();
+        world.body(post, &(note("1", "a") + &note(odd, "b") + &note("3", "c") + &note("4", "d")));
+        let keys = world.keys.clone();
+        let done = if handled { 2 } else { 1 };
+        keys[..done].iter().for_each(|key| world.handled(call, *key, true));
+        let (cursor, get) = cut(&mut world, post);
+        let expected = if odd == " x" && !handled { "1" } else { "3" };
+        assert_eq!(cursor, expected, "{odd:?}, handled: {handled}");
+        world.handled(call, keys[2], false);
+        world.body(get, &result(&id));
+        assert!(world.answer(call).contains("ok"));
+        assert!(world.names().contains(&"event_skipped"), "it could not come again");
+    }
+}
+
 #[test]
 fn a_slow_consumers_body_is_paused_and_its_clocks_rest() {
     let mut world = World::connected(Options { max_pending_events: Some(3.0), ..options() });

@@ -224,23 +224,21 @@ impl Trail {
         }
     }
 
-    /// Where a resume may go on: with nothing handled, behind the first event that the client has.
+    /// Where a resume may go on: with nothing handled under an id that can be asked with, behind the first event that the
+    /// client has.
     pub(crate) fn place(&self, server: &Server<'_>) -> Place {
         let committed = self.committed(server);
-        let mut open = self.events.iter().skip_while(|event| event.state == State::Done);
+        let open: Vec<_> = self.events.iter().skip_while(|event| event.state == State::Done).collect();
         // What comes with an empty id can't be told from a repeat: it may not come again.
-        if open.clone().any(|event| self.id(event, server) == Some(Place::Nowhere)) {
-            return Place::Nowhere;
-        }
-        if committed != Place::Nowhere {
-            return committed;
-        }
-        let first =
-            open.by_ref().map(|event| (event.state, self.id(event, server))).find(|(_, id)| id.is_some());
-        match first {
-            Some((State::InHand(..) | State::Failed | State::Done, Some(place))) => place,
-            _ => Place::Nowhere,
-        }
+        let cleared = open.iter().rposition(|event| self.id(event, server) == Some(Place::Nowhere));
+        let from = match (cleared, committed) {
+            (None, Place::Cursor(id)) => return Place::Cursor(id),
+            (None, _) => 0,
+            (Some(place), _) => place + 1,
+        };
+        let whole = open.into_iter().take_while(|event| event.state != State::Broken).skip(from);
+        let mut ids = whole.filter_map(|event| self.id(event, server));
+        ids.find(|id| matches!(id, Place::Cursor(_))).unwrap_or(Place::Nowhere)
     }
 
     fn id(&self, event: &Arrived, server: &Server<'_>) -> Option<Place> {
