@@ -290,9 +290,12 @@ test("faults in the address strike the requests they name, after so many and so 
 test("pages may send the headers of the year whose list the address names", async () => {
   const allowed = async (cors) => {
     const response = await fetch(`${server.url}?cors=${cors}`, { method: "OPTIONS" });
-    return response.headers.get("access-control-allow-headers").includes("mcp-method");
+    const names = response.headers.get("access-control-allow-headers").split(", ");
+    return ["mcp-session-id", "mcp-method"].filter((name) => names.includes(name));
   };
-  assert.deepEqual([await allowed("2025"), await allowed("2026")], [false, true]);
+  assert.deepEqual(await allowed("2025"), ["mcp-session-id"]);
+  assert.deepEqual(await allowed("2026"), ["mcp-method"]);
+  assert.deepEqual(await allowed("both"), ["mcp-session-id", "mcp-method"]);
 });
 
 test("a server of both eras has sessions for those who begin with initialize, or has none", async () => {

@@ -20,13 +20,17 @@ import {
   UNSUPPORTED_VERSION,
 } from "./words.mjs";
 
-/** What a server of this year lets a page send; each argument in a header by its name. */
-const CORS_2026 = {
-  ...CORS,
-  "access-control-allow-headers": [
-    ...["accept", "authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"],
-    ...["mcp-param-region", "mcp-param-priority", "mcp-param-dry-run", "mcp-param-zone"],
-  ].join(", "),
+const ALLOWED = "access-control-allow-headers";
+/** Each argument in a header by its name. */
+const OF_2026 = [
+  ...["accept", "authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"],
+  ...["mcp-param-region", "mcp-param-priority", "mcp-param-dry-run", "mcp-param-zone"],
+].join(", ");
+/** What a server of that year lets a page send. */
+const LISTS = {
+  2025: CORS,
+  2026: { ...CORS, [ALLOWED]: OF_2026 },
+  both: { ...CORS, [ALLOWED]: `${CORS[ALLOWED]}, ${OF_2026}` },
 };
 
 const TOOLS_PER_PAGE = 3;
@@ -125,8 +129,7 @@ class ModernServer {
     const url = new URL(req.url, "http://localhost");
     const asked = (name) => url.searchParams.get(name);
     const entry = { at: Date.now(), method: req.method };
-    const cors = (asked("cors") ?? this.cors) === "2025" ? CORS : CORS_2026;
-    const exchange = new Exchange(req, res, entry, cors);
+    const exchange = new Exchange(req, res, entry, LISTS[asked("cors") ?? this.cors]);
     if (req.method === "OPTIONS") return exchange.answer(204);
     if (url.pathname.startsWith("/control/")) return control(this, exchange, url);
     if (url.pathname !== "/mcp") return exchange.rpcError(404, -32600, "Not Found");
