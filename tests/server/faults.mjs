@@ -21,6 +21,7 @@ export const STEPS = {
     return run.stream.prime(retry);
   },
 
+  endpoint: (run, { endpoint }) => run.stream.raw(`event: endpoint\ndata: ${endpoint}\n\n`),
   retry: (run, { retry }) => run.stream.raw(`retry: ${retry}\n\n`),
   message: (run, { message, level = "info" }) => run.message(message, level),
   notify: (run, { notify }) => run.send({ jsonrpc: "2.0", ...notify }),

@@ -1,15 +1,17 @@
-// node tests/server/main.mjs [--era legacy|modern|both|stateless] [--port N] [--host H] [--until-stdin-ends]
+// node tests/server/main.mjs [--era legacy|modern|both|stateless|sse] [--port N] [--host H] [--until-stdin-ends]
 // Prints {"url": "..."} as its first line; stops on SIGTERM, SIGINT or, if so told, when its stdin ends.
 
 import { parseArgs } from "node:util";
 import { createModernServer } from "./modern/server.mjs";
 import { createFaultServer } from "./server.mjs";
+import { createSseServer } from "./sse.mjs";
 
 const ERAS = {
   legacy: createFaultServer,
   modern: createModernServer,
   both: (options) => createModernServer({ ...options, legacy: "sessions" }),
   stateless: (options) => createModernServer({ ...options, legacy: "stateless" }),
+  sse: createSseServer,
 };
 
 const { values } = parseArgs({

@@ -4,8 +4,8 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ModernClient } from "../server/modern/plain-client.mjs";
 import { PlainClient, readEvents } from "../server/plain-client.mjs";
+import { PlainSse } from "../server/plain-sse.mjs";
 import { ERA_SERVERS } from "./eras.mjs";
-import { PlainSse } from "./plain-sse.mjs";
 import { missing } from "./servers.mjs";
 import { start } from "./start.mjs";
 

@@ -8,11 +8,17 @@ export class PlainSse {
 
   /** Opens the stream, and does the handshake on it. */
   static async open(url, protocolVersion = "2024-11-05") {
-    const client = new PlainSse();
-    await client.#listen(url);
+    const client = await PlainSse.listen(url);
     const clientInfo = { name: "plain", version: "1.0.0" };
     client.server = await client.request("initialize", { protocolVersion, capabilities: {}, clientInfo });
     await client.post({ method: "notifications/initialized" });
+    return client;
+  }
+
+  /** Opens the stream, and no more. */
+  static async listen(url) {
+    const client = new PlainSse();
+    await client.#listen(url);
     return client;
   }
 
@@ -57,6 +63,11 @@ export class PlainSse {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", ...message }),
     });
+  }
+
+  /** Calls the tool `scripted`. */
+  script(key, steps, { post, _meta, id } = {}) {
+    return this.request("tools/call", { name: "scripted", arguments: { key, steps, post }, _meta }, id);
   }
 
   /** The result; `id` may be given, so that the request can be cancelled. */
