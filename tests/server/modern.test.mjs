@@ -67,6 +67,11 @@ const REFUSALS = [
     ...[400, -32022],
     { meta: { [VERSION]: "2027-01-01" }, headers: { "mcp-protocol-version": "2027-01-01" } },
   ],
+  [
+    "a request of an earlier era",
+    ...[400, -32022],
+    { meta: { [VERSION]: null }, headers: { "mcp-protocol-version": "2025-11-25" } },
+  ],
   ["a request without Mcp-Method", 400, -32020, { headers: { "mcp-method": null } }],
   ["another method in the header than in the body", 400, -32020, { headers: { "mcp-method": "tools/call" } }],
 ];

@@ -33,6 +33,10 @@ export const isModern = (headers, message) =>
 /** Throws what is wrong with it. */
 export function checkRequest(headers, { method, params = {} }, supported) {
   const meta = params._meta;
+  const told = headers["mcp-protocol-version"];
+  const version = meta?.[VERSION];
+  // Of another era, which has no `_meta` to be missed.
+  if (version === undefined && told !== undefined) checkVersion(told, supported);
   const missing = [VERSION, CAPABILITIES].filter((name) => meta?.[name] === undefined);
   if (missing.length > 0) {
     throw new Refused(INVALID_PARAMS, `Invalid params: _meta lacks ${missing.join(", ")}`);
@@ -40,17 +44,15 @@ export function checkRequest(headers, { method, params = {} }, supported) {
   if (typeof meta[CAPABILITIES] !== "object" || meta[CAPABILITIES] === null) {
     throw new Refused(INVALID_PARAMS, `Invalid params: ${CAPABILITIES} is no object`);
   }
-  const version = meta[VERSION];
-  if (headers["mcp-protocol-version"] !== version) {
-    throw mismatch("MCP-Protocol-Version", headers["mcp-protocol-version"], version);
-  }
-  if (!supported.includes(version)) {
-    throw new Refused(UNSUPPORTED_VERSION, "Unsupported protocol version", {
-      data: { supported, requested: version },
-    });
-  }
+  if (told !== version) throw mismatch("MCP-Protocol-Version", told, version);
+  checkVersion(version, supported);
   if (headers["mcp-method"] !== method) throw mismatch("Mcp-Method", headers["mcp-method"], method);
   checkName(headers["mcp-name"], params[NAMED[method]], NAMED[method] !== undefined);
+}
+
+function checkVersion(requested, supported) {
+  if (supported.includes(requested)) return;
+  throw new Refused(UNSUPPORTED_VERSION, "Unsupported protocol version", { data: { supported, requested } });
 }
 
 function checkName(sent, meant, needed) {
