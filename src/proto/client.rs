@@ -15,6 +15,7 @@ mod ladder;
 mod listen;
 mod liveness;
 mod messages;
+mod quiet;
 mod race;
 mod receive;
 mod recover;

@@ -22,13 +22,22 @@ pub(crate) enum Phase {
     /// The wait is over, and every connection is in use.
     Queued,
     /// The resume GET was handed to fetch; no headers yet.
-    Resuming(ExchangeId),
+    Resuming(ExchangeId, Headers),
     /// The cursor was refused, and the session is asked whether it lives.
     Asking,
     /// Refused or redirected: it goes out again when there are other credentials, or it is known where to.
     Held(Resend),
     /// The server took the request and will answer on the GET stream.
     Elsewhere,
+}
+
+/// The headers of a resume, until they come.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Headers {
+    /// They have `connectMs`.
+    Due,
+    /// They missed that, and the session is asked whether it lives: there are browsers that give headers with the first byte.
+    AskedFor,
 }
 
 /// What goes out again.
@@ -66,6 +75,8 @@ pub(crate) struct Events {
     pub(crate) decoder: Option<Decoder>,
     /// Whether a GET opened it: only then can an event be a repeat.
     pub(crate) resumed: bool,
+    /// It counts as open though its headers are still to come: nothing of it was told.
+    pub(crate) quiet: bool,
     /// Whether an id moved the cursor since it opened.
     pub(crate) moved: bool,
     /// When its headers came.
@@ -112,11 +123,17 @@ impl Events {
             seam: resumed,
             decoder: Some(decoder),
             resumed,
+            quiet: false,
             moved: false,
             resumes: if resumed { Resumes::Silent } else { Resumes::Live },
             heard: !resumed,
             fresh: 0,
         }
+    }
+
+    /// A resume that counts as open before its headers.
+    pub(crate) fn quiet(now: Instant, decoder: Decoder) -> Self {
+        Self { quiet: true, resumes: Resumes::Told, ..Self::new(now, decoder, true) }
     }
 }
 
@@ -210,7 +227,7 @@ impl Stream {
     /// The exchange that is open or opening.
     pub(crate) fn exchange(&self) -> Option<ExchangeId> {
         match self.phase {
-            Phase::Posting(exchange) | Phase::Reading(exchange, _) | Phase::Resuming(exchange) => {
+            Phase::Posting(exchange) | Phase::Reading(exchange, _) | Phase::Resuming(exchange, _) => {
                 Some(exchange)
             }
             Phase::Waiting | Phase::Queued | Phase::Asking | Phase::Held(_) | Phase::Elsewhere => None,
@@ -228,6 +245,24 @@ impl Stream {
             Phase::Reading(_, Body::Events(events)) => Some(events),
             _ => None,
         }
+    }
+
+    /// Whether no headers came yet on its exchange.
+    pub(crate) fn awaits_headers(&self) -> bool {
+        matches!(self.phase, Phase::Posting(_) | Phase::Resuming(..)) || self.is_quiet()
+    }
+
+    /// The headers of the resume under way, where they are still to come.
+    pub(crate) fn headers(&mut self) -> Option<&mut Headers> {
+        match &mut self.phase {
+            Phase::Resuming(_, headers) => Some(headers),
+            _ => self.race.headers(),
+        }
+    }
+
+    /// Whether its open stream is a resume whose headers are still to come.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(&self.phase, Phase::Reading(_, Body::Events(events)) if events.quiet)
     }
 
     /// Whether a GET opened the stream that is open.

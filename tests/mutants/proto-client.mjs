@@ -181,10 +181,16 @@ export default [
     test: "--test proto guards::recovery",
   },
   {
-    file: "src/proto/client/recover.rs",
+    file: "src/proto/client/quiet.rs",
     from: "entry.delivery.stranded) {\n            return self.fail_request(now, call, Reason::SessionLost, LOST);",
     to: "entry.delivery.stranded && false) {\n            return self.fail_request(now, call, Reason::SessionLost, LOST);",
     test: "--test proto replace",
+  },
+  {
+    file: "src/proto/client/quiet.rs",
+    from: "if !is_alive {",
+    to: "if is_alive || !is_alive {",
+    test: "--test proto quiet",
   },
   {
     file: "src/proto/client/recover.rs",

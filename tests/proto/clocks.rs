@@ -74,14 +74,14 @@ fn a_resume_that_gets_no_headers_is_given_twice_the_time_at_each_miss() {
     world.body(post, &note("1", "a"));
     world.cut(post);
     let (_, first, _) = world.next_request();
-    world.pass(4_999);
+    world.pass_cut_off(4_900);
     assert!(!world.aborted.contains(&first));
-    world.pass(1);
+    world.pass_cut_off(100);
     assert!(world.aborted.contains(&first));
     let (_, second, _) = world.next_request();
-    world.pass(9_999);
+    world.pass_cut_off(9_900);
     assert!(!world.aborted.contains(&second));
-    world.pass(1);
+    world.pass_cut_off(100);
     assert!(world.aborted.contains(&second));
 }
 

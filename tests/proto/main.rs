@@ -24,6 +24,7 @@ mod late;
 mod listening;
 mod modern;
 mod outcomes;
+mod quiet;
 mod reconnection;
 mod redirects;
 mod refusals;

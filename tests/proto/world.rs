@@ -407,6 +407,17 @@ impl World {
         self.now = until;
     }
 
+    /// Lets time pass, in steps of 100 ms, while the network refuses every POST.
+    pub(crate) fn pass_cut_off(&mut self, ms: u64) {
+        for _ in 0..ms / 100 {
+            self.pass(100);
+            let (posts, gets) = self.requests.drain(..).partition(|(_, request)| request.body.is_some());
+            self.requests = gets;
+            let posts: VecDeque<(ExchangeId, HttpRequest)> = posts;
+            posts.into_iter().for_each(|(post, _)| self.cut(post));
+        }
+    }
+
     /// Lets time pass until a request is made: the wait in milliseconds, and the request.
     pub(crate) fn next_request(&mut self) -> (f64, ExchangeId, HttpRequest) {
         let start = self.now;

@@ -198,7 +198,7 @@ fn clock_of_stream(entry: &Call) -> Option<Clock> {
         }
         Phase::Queued => None,
         Phase::Waiting if stream.resting => None,
-        Phase::Reading(..) | Phase::Waiting | Phase::Resuming(_) | Phase::Asking | Phase::Held(_) => {
+        Phase::Reading(..) | Phase::Waiting | Phase::Resuming(..) | Phase::Asking | Phase::Held(_) => {
             Some(Clock::Recovery)
         }
     }

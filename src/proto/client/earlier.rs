@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::events::MESSAGE;
 use super::ladder::Loss;
 use super::messages::Handing;
-use super::Client;
+use super::{Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Level};
+use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::scan;
 use crate::proto::machines::recovery::Happened;
 use crate::proto::sse::Item;
@@ -63,6 +64,22 @@ impl Client {
     /// The latest request failed: that ends the call, unless an earlier one can still answer.
     pub(super) fn fail_request(&mut self, now: Instant, call: CallId, reason: Reason, text: &str) {
         self.happens(now, call, Happened::Failed(reason), Loss::new(DropCause::Status, text));
+    }
+
+    /// Headers came on the old body: it was a resume that counted as open without them.
+    pub(super) fn on_earlier_head(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        exchange: ExchangeId,
+        head: &ResponseHead,
+    ) {
+        if head.is_success() && head.is_event_stream() {
+            return self.outputs.push_back(Output::Read(exchange, true));
+        }
+        self.abort(exchange);
+        self.on_earlier_over(now, call, DropCause::Status);
+        self.send_queued(now);
     }
 
     /// What the old body brings is heard. Its place in the stream is not kept: it is not resumed.

@@ -166,6 +166,9 @@ impl Client {
         let (most_events, most_bytes) = (self.config.max_pending_events, self.config.max_pending_bytes);
         let Some(stream) = self.stream(call) else { return };
         let Phase::Reading(exchange, _) = stream.phase else { return };
+        if stream.is_quiet() {
+            return; // There is no body yet.
+        }
         let (events, bytes) = stream.cursor.in_hand();
         let full = events >= most_events || bytes >= most_bytes;
         if full == stream.paused {

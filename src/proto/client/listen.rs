@@ -9,7 +9,7 @@ use crate::proto::event::{Event, Level, ListenState};
 use crate::proto::http::{header_value, Method, ResponseHead};
 use crate::proto::ledger::Kind;
 use crate::proto::machines::redirect::Hop;
-use crate::proto::stream::{Body, Events, Phase, Resend, Stream};
+use crate::proto::stream::{Body, Events, Headers, Phase, Resend, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::Owner;
 use crate::proto::{CallId, ExchangeId};
@@ -46,7 +46,7 @@ impl Client {
         let cursor = self.stream(call).and_then(|stream| stream.cursor()).and_then(header_value);
         let exchange = self.transmit(call, hop, Method::Get, cursor, None);
         if let Some(stream) = self.stream(call) {
-            stream.phase = Phase::Resuming(exchange);
+            stream.phase = Phase::Resuming(exchange, Headers::Due);
             stream.last_get = Some(now);
         }
     }

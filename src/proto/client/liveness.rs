@@ -14,7 +14,7 @@ use crate::proto::machines::liveness::{Pong, Proof, Trial, Verdict};
 use crate::proto::machines::recovery::Happened;
 use crate::proto::machines::redirect::Hop;
 use crate::proto::session::State;
-use crate::proto::stream::Phase;
+use crate::proto::stream::{Headers, Phase};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -98,7 +98,9 @@ impl Client {
         for call in self.ledger.calls() {
             let listens = self.session.listen == Some(call);
             let Some(stream) = self.stream(call) else { continue };
-            if matches!(stream.phase, Phase::Asking) && listens {
+            if stream.headers().is_some_and(|headers| *headers == Headers::AskedFor) {
+                self.on_headers_asked(now, call, is_alive);
+            } else if matches!(stream.phase, Phase::Asking) && listens {
                 self.on_listen_asked(now, call, is_alive);
             } else if matches!(stream.phase, Phase::Asking) {
                 // A store shared by several servers may lag: the cursor is tried once more.

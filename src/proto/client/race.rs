@@ -6,7 +6,7 @@ use super::ladder::Loss;
 use super::{Client, Output};
 use crate::proto::event::{AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{header_value, Method, ResponseHead};
-use crate::proto::machines::race::{Hedge, Standing};
+use crate::proto::machines::race::{Hedge, Stage, Standing};
 use crate::proto::machines::recovery::{self, Happened, Open, Pace, Step};
 use crate::proto::machines::redirect::{Hop, Verdict};
 use crate::proto::stream::{Body, Events, Phase};
@@ -49,6 +49,12 @@ impl Client {
         if !self.stream(call).is_some_and(|stream| stream.race.is_silent()) {
             return;
         }
+        self.end_race(call);
+        self.set_clocks(now, call);
+    }
+
+    /// The body is not suspect any more: no resume is made beside it.
+    pub(super) fn end_race(&mut self, call: CallId) {
         self.stop_race(call);
         self.timers.stop(Owner::Call(call), Clock::Wait);
         self.session.outage.unpark(call);
@@ -56,7 +62,6 @@ impl Client {
             entry.lineage.planned = None;
             entry.lineage.stream.as_mut().map(|stream| stream.race.ends());
         }
-        self.set_clocks(now, call);
     }
 
     /// Opens a resume beside the silent body: the first to bring data wins.
@@ -203,12 +208,16 @@ impl Client {
 
     /// The old body is over: the resume beside it is the call's stream now, with all that it brought.
     pub(super) fn promote(&mut self, now: Instant, call: CallId, hedge: Hedge) {
-        let events = hedge.is_open().then(|| Box::new(Events::new(now, self.decoder(), true)));
+        let decoder = self.decoder();
         let Some(stream) = self.stream(call) else { return };
         stream.paused = false;
-        let Some(events) = events else {
-            stream.phase = Phase::Resuming(hedge.exchange);
-            return self.set_clocks(now, call);
+        let events = match hedge.stage {
+            Stage::Opening(headers) => {
+                stream.phase = Phase::Resuming(hedge.exchange, headers);
+                return self.set_clocks(now, call);
+            }
+            Stage::Quiet => return self.keep_quiet(now, call, hedge.exchange),
+            Stage::Open(_) => Box::new(Events::new(now, decoder, true)),
         };
         stream.phase = Phase::Reading(hedge.exchange, Body::Events(events));
         stream.gaps.resumed();

@@ -48,6 +48,10 @@ impl Client {
         if self.is_hedge(call, exchange) {
             return self.on_hedge_head(now, call, exchange, &head);
         }
+        if self.is_earlier(call, exchange) {
+            return self.on_earlier_head(now, call, exchange, &head);
+        }
+        self.end_quiet(call);
         self.timers.stop(Owner::Call(call), Clock::FirstByte);
         let Some(entry) = self.ledger.get(call) else { return };
         if !entry.request.kind.asks() {
@@ -59,7 +63,7 @@ impl Client {
         entry.diagnostics.last_status = Some(head.status);
         match entry.lineage.stream.as_ref().map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => self.on_post_head(now, call, exchange, head),
-            Some(Phase::Resuming(_)) => self.on_resume_head(now, call, exchange, &head),
+            Some(Phase::Resuming(..)) => self.on_resume_head(now, call, exchange, &head),
             _ => {}
         }
     }
@@ -283,8 +287,7 @@ impl Client {
             self.on_earlier_over(now, call, DropCause::End);
             return self.send_queued(now);
         }
-        let phase = self.stream(call).map(|stream| &stream.phase);
-        if matches!(phase, Some(Phase::Posting(_) | Phase::Resuming(_))) {
+        if self.stream(call).is_some_and(|stream| stream.awaits_headers()) {
             let message = "the response ended before its head".to_string();
             return self.on_failed(now, exchange, IoFailure { message, code: String::new() });
         }
@@ -309,7 +312,7 @@ impl Client {
         }
         match self.stream(call).map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => self.on_post_failed(now, call, &failure),
-            Some(Phase::Resuming(_)) => self.on_resume_failed(now, call),
+            Some(Phase::Resuming(..)) => self.on_resume_failed(now, call),
             Some(Phase::Reading(..)) => self.on_body_over(now, call, DropCause::Network),
             _ => {}
         }

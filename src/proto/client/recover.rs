@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::ladder::Loss;
-use super::replace::LOST;
 use super::{Client, Output};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
@@ -374,24 +373,6 @@ impl Client {
             Some(Phase::Waiting) => self.resume(now, call),
             Some(_) => {}
         }
-    }
-
-    /// The resume GET got no headers within `connectMs`.
-    pub(super) fn on_resume_timeout(&mut self, now: Instant, call: CallId) {
-        if self.stream(call).is_some_and(|stream| stream.race.exchange().is_some()) {
-            return self.on_hedge_unanswered(now, call, AttemptResult::Timeout);
-        }
-        if self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded) {
-            return self.fail_request(now, call, Reason::SessionLost, LOST);
-        }
-        let Some(&Phase::Resuming(exchange)) = self.stream(call).map(|stream| &stream.phase) else { return };
-        self.abort(exchange);
-        if let Some(attempt) = self.last_attempt(call) {
-            attempt.result = AttemptResult::Timeout;
-        }
-        self.unanswered(now, Some(call));
-        self.happens(now, call, Happened::Missed, Loss::new(DropCause::Network, ""));
-        self.send_queued(now);
     }
 
     pub(super) fn events_of(&mut self, call: CallId) -> Option<&mut Events> {

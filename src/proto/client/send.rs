@@ -13,7 +13,7 @@ use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Tu
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
 use crate::proto::repeats::stream_of;
 use crate::proto::session::State;
-use crate::proto::stream::{Phase, Resend, Stream};
+use crate::proto::stream::{Headers, Phase, Resend, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -195,7 +195,7 @@ impl Client {
         self.stats.resumes.tried += 1;
         let exchange = self.transmit(call, hop, Method::Get, Some(cursor), None);
         if let Some(stream) = self.stream(call) {
-            stream.phase = Phase::Resuming(exchange);
+            stream.phase = Phase::Resuming(exchange, Headers::Due);
             stream.last_get = Some(now);
         }
         self.note_attempt(now, call);

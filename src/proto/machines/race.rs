@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::proto::http::ResponseHead;
 use crate::proto::machines::redirect::Verdict;
 use crate::proto::sse::{Decoder, Item};
+use crate::proto::stream::Headers;
 use crate::proto::ExchangeId;
 
 /// A silent stream of a living session gets this many times its `idleMs` at most.
@@ -28,17 +29,19 @@ pub(crate) struct Hedge {
     pub(crate) exchange: ExchangeId,
     /// What it brought so far.
     pub(crate) bytes: Vec<u8>,
-    /// Looks for data; `None` until the headers came.
-    decoder: Option<Decoder>,
+    pub(crate) stage: Stage,
     /// An id came that moves the cursor, should it win.
     moved: bool,
 }
 
-impl Hedge {
-    /// Whether its headers came, and it is read.
-    pub(crate) fn is_open(&self) -> bool {
-        self.decoder.is_some()
-    }
+/// How far a resume is.
+pub(crate) enum Stage {
+    /// No headers yet.
+    Opening(Headers),
+    /// It counts as open, and its headers are still to come.
+    Quiet,
+    /// It is read, by what looks for data.
+    Open(Decoder),
 }
 
 /// How the race stands after something came on the resume.
@@ -91,7 +94,8 @@ impl Race {
     /// This resume was sent.
     pub(crate) fn begins(&mut self, exchange: ExchangeId) {
         self.last = false;
-        self.hedge = Some(Hedge { exchange, bytes: Vec::new(), decoder: None, moved: false });
+        self.hedge =
+            Some(Hedge { exchange, bytes: Vec::new(), stage: Stage::Opening(Headers::Due), moved: false });
     }
 
     /// The exchange of the resume that is under way.
@@ -99,9 +103,24 @@ impl Race {
         self.hedge.as_ref().map(|hedge| hedge.exchange)
     }
 
-    /// Whether one is being read.
+    /// Whether one is open, or counts as that.
     pub(crate) fn is_open(&self) -> bool {
-        self.hedge.as_ref().is_some_and(Hedge::is_open)
+        self.hedge.as_ref().is_some_and(|hedge| !matches!(hedge.stage, Stage::Opening(_)))
+    }
+
+    /// Its headers, where they are still to come.
+    pub(crate) fn headers(&mut self) -> Option<&mut Headers> {
+        match self.hedge.as_mut().map(|hedge| &mut hedge.stage) {
+            Some(Stage::Opening(headers)) => Some(headers),
+            _ => None,
+        }
+    }
+
+    /// It counts as open.
+    pub(crate) fn is_kept(&mut self) {
+        if let Some(hedge) = &mut self.hedge {
+            hedge.stage = Stage::Quiet;
+        }
     }
 
     /// The resume is given up, and the body is as silent as before. What it brought goes with it: ids without data, from
@@ -133,7 +152,7 @@ impl Race {
         let Some(hedge) = &mut self.hedge else { return Standing::Open };
         match head.status {
             _ if head.is_success() && head.is_event_stream() && *verdict == Verdict::Answer => {
-                hedge.decoder = Some(decoder);
+                hedge.stage = Stage::Open(decoder);
                 Standing::Open
             }
             409 => Standing::Held,
@@ -145,7 +164,7 @@ impl Race {
     /// Bytes came on the resume: they are kept until they hold data. `most`: so many are kept.
     pub(crate) fn body(&mut self, bytes: &[u8], most: usize) -> Standing {
         let Some(hedge) = &mut self.hedge else { return Standing::Open };
-        let Some(decoder) = hedge.decoder.as_mut() else { return Standing::Open };
+        let Stage::Open(decoder) = &mut hedge.stage else { return Standing::Open };
         let (mut has_data, mut moved) = (false, false);
         let fed = decoder.feed(bytes, &mut |item| {
             has_data |= matches!(item, Item::Event { data, .. } if !data.is_empty());
@@ -163,7 +182,11 @@ impl Race {
     /// Bytes that are held of the resume.
     pub(crate) fn held(&self) -> usize {
         let Some(hedge) = &self.hedge else { return 0 };
-        hedge.bytes.len() + hedge.decoder.as_ref().map_or(0, Decoder::held)
+        let held = match &hedge.stage {
+            Stage::Open(decoder) => decoder.held(),
+            Stage::Opening(_) | Stage::Quiet => 0,
+        };
+        hedge.bytes.len() + held
     }
 
     /// The body of the resume ended without data.
@@ -253,12 +276,16 @@ mod tests {
             assert_eq!(race.body(body.as_bytes(), MOST), standing, "{body:?}");
             assert_eq!(race.end(), end, "{body:?}");
             let hedge = race.ends().expect("it takes the body's place");
-            assert!(hedge.is_open() && hedge.exchange == GET && hedge.bytes == body.as_bytes());
+            assert!(
+                matches!(hedge.stage, Stage::Open(_))
+                    && hedge.exchange == GET
+                    && hedge.bytes == body.as_bytes()
+            );
             assert!(!race.is_silent());
         }
         let mut race = racing();
         assert_eq!(race.body(b"data: {}\n\n", MOST), Standing::Open, "nothing is read before headers");
-        assert!(race.ends().is_some_and(|hedge| !hedge.is_open()));
+        assert!(!race.is_open());
     }
 
     #[test]
@@ -273,6 +300,19 @@ mod tests {
         assert_eq!((race.stop(), seen(&race)), (Some(GET), (true, true, None)));
         assert!(race.ends().is_none());
         assert_eq!(seen(&race), (false, false, None));
+    }
+
+    #[test]
+    fn a_resume_may_count_as_open_before_its_headers_and_is_read_after_them() {
+        let mut race = racing();
+        assert!(!race.is_open());
+        *race.headers().expect("they are due") = Headers::AskedFor;
+        assert_eq!(race.headers(), Some(&mut Headers::AskedFor));
+        race.is_kept();
+        assert!(race.is_open() && race.headers().is_none());
+        assert_eq!(race.body(b"data: {}\n\n", MOST), Standing::Open);
+        assert_eq!(race.head(&head(200, "text/event-stream"), &Verdict::Answer, decoder()), Standing::Open);
+        assert_eq!(race.body(b"data: {}\n\n", MOST), Standing::Won);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) enum Happened {
     Refused { status: u16, redirected: bool },
     /// Its resume met a network error.
     Unanswered,
-    /// Its resume got no headers within `connectMs`.
+    /// Its resume got no headers within `connectMs`, and the session, which was asked, did not say that it lives.
     Missed,
     /// `callMs` ends it in `connectMs`.
     EndsSoon,
@@ -256,7 +256,11 @@ fn passes(status: u16) -> bool {
 fn resume(happened: Happened, pace: Pace, known: &Known) -> Step {
     match known.is_exhausted() {
         true => lost(Reason::RecoveryExhausted, known),
-        false => Step::Resume { pace, asks: happened.says_nothing() && known.failures >= FAILURES_TO_ASK },
+        false => {
+            let was_asked = happened == Happened::Missed;
+            let asks = happened.says_nothing() && !was_asked && known.failures >= FAILURES_TO_ASK;
+            Step::Resume { pace, asks }
+        }
     }
 }
 
@@ -437,7 +441,7 @@ mod tests {
             (Happened::Unanswered, Known { failures: 1, ..PLAIN }, WAIT),
             (Happened::Unanswered, Known { failures: 2, ..PLAIN }, WAIT_AND_ASK),
             (Happened::Missed, Known { misses: 1, failures: 1, ..PLAIN }, AT_ONCE),
-            (Happened::Missed, Known { misses: 2, failures: 2, ..PLAIN }, WAIT_AND_ASK),
+            (Happened::Missed, Known { misses: 2, failures: 2, ..PLAIN }, WAIT),
             (Happened::Unanswered, Known { barren: 2, ..most }, WAIT),
             (Happened::Unanswered, most, Step::Fail(Reason::RecoveryExhausted)),
             (Happened::Asked, Known { failures: 5, ..PLAIN }, WAIT),

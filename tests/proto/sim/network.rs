@@ -135,6 +135,10 @@ pub(crate) struct Link {
     pub(crate) waiting: Vec<Delivery>,
     /// Half-open.
     pub(crate) silent: bool,
+    /// When it was made.
+    pub(crate) made: Time,
+    /// A resume whose headers are late, while the session lives: it counts as open.
+    pub(crate) kept: bool,
     /// Its call was sent again while it was open.
     pub(crate) earlier: bool,
     stalled_until: Time,
@@ -195,6 +199,8 @@ impl Network {
             fed: 0,
             waiting: Vec::new(),
             silent: false,
+            made: 0,
+            kept: false,
             earlier: false,
             stalled_until: 0,
             cut_inside: false,
@@ -207,7 +213,8 @@ impl Network {
     /// Whether this is a resume beside a silent body of the same call.
     pub(crate) fn is_rival(&self, id: LinkId) -> bool {
         let call = self.links[id].call;
-        let is_older = |link: &Link| link.call == call && link.is_open() && link.headed && !link.earlier;
+        let is_older =
+            |link: &Link| link.call == call && link.is_open() && (link.headed || link.kept) && !link.earlier;
         call.is_some() && !self.links[id].earlier && self.links[..id].iter().any(is_older)
     }
 

@@ -39,6 +39,7 @@ impl World<'_> {
         let is_confirmation =
             request.body.as_deref().is_some_and(|b| b.contains("notifications/initialized"));
         let link = self.network.open(self.generation, exchange, request, watched, fate, self.credentials);
+        self.network.links[link].made = self.now;
         self.exchanges.insert(exchange, link);
         self.judge.on_transmit(self.now, link, &self.network, &self.server);
         let lost = match (self.outage_now(), fate) {
@@ -128,6 +129,9 @@ impl World<'_> {
                 (link.headed, link.status) = (true, head.status);
             }
             self.judge.on_delivery(self.now, id, &delivery, &self.network);
+            for quiet in self.judge.kept_by(self.now, id, &delivery, &self.network) {
+                self.network.links[quiet].kept = true;
+            }
             self.note_refusal(id, &delivery);
         }
         match delivery {

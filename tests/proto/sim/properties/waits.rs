@@ -83,6 +83,31 @@ impl Judge<'_> {
         });
     }
 
+    /// A ping was answered: the resumes that count as open from now on, for their headers are late.
+    pub(crate) fn kept_by(
+        &self,
+        now: Time,
+        id: LinkId,
+        delivery: &Delivery,
+        network: &Network,
+    ) -> Vec<LinkId> {
+        let ping = &network.links[id];
+        if !(is_ping(ping) && ping.status == 200 && matches!(delivery, Delivery::End)) {
+            return Vec::new();
+        }
+        let links = network.links.iter().enumerate();
+        links.filter(|(_, link)| self.is_late(now, link)).map(|(id, _)| id).collect()
+    }
+
+    /// Whether this is a resume that got no headers within `connectMs`.
+    fn is_late(&self, now: Time, link: &Link) -> bool {
+        let connect = link.call.map(|watch| self.watches[watch].bounds.connect);
+        link.request.method == Method::Get
+            && link.is_open()
+            && !link.headed
+            && connect.is_some_and(|connect| now >= link.made + connect)
+    }
+
     /// The client ended a body of which bytes came within `idleMs`, and no other takes its place. Bytes that do not fill
     /// `idleMs` again are none: those of a resumed stream before its first event.
     pub(super) fn note_ended(&mut self, now: Time, id: LinkId, network: &Network, is_race: bool) {
