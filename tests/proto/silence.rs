@@ -287,3 +287,29 @@ fn a_silent_body_whose_cursor_is_lost_while_its_resume_is_under_way_is_kept_and_
     assert!(world.answer(call).contains("ok"));
     world.assert_nothing_is_left();
 }
+
+#[test]
+fn what_a_resume_brought_when_it_took_the_place_of_the_silent_body_counts_as_bytes_of_it() {
+    let timeouts = TimeoutOptions {
+        idle: Some(8_000.0),
+        call: Some(14_000.0),
+        connect: Some(2_000.0),
+        ..TimeoutOptions::default()
+    };
+    let mut world = World::connected(Options { timeouts, ..options() });
+    let (call, id, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    world.pass(8_000);
+    let (won, _) = world.request();
+    world.head(won, 200, SSE, None);
+    world.body(won, &note("1", "a")); // a repeat: `callMs` goes on
+    assert_eq!(world.aborted, [post]);
+    world.pass(4_000);
+    let (last, _) = world.request();
+    world.head(last, 200, SSE, None);
+    world.body(last, "id: 1\ndata:\n\n");
+    world.end(last);
+    assert!(!world.aborted.contains(&won), "bytes of it came within `idleMs`");
+    world.body(won, &result(&id));
+    assert!(world.answer(call).contains("ok"));
+}

@@ -220,6 +220,7 @@ impl Client {
             Stage::Open(_) => Box::new(Events::new(now, decoder, true)),
         };
         stream.phase = Phase::Reading(hedge.exchange, Body::Events(events));
+        stream.fed_at = now;
         stream.gaps.resumed();
         self.rearm_idle(now, call);
         self.set_clocks(now, call);
