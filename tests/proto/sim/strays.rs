@@ -74,6 +74,8 @@ impl Server<'_> {
         let cancelled = |work: &Work| work.cancelled && work.session == session && !self.shares_id(work);
         let Some(other) = self.works.iter().rposition(cancelled) else { return };
         let data = self.response(other, Last::Result);
+        // Whoever was cancelled under its id, it may be open.
+        self.works[other].crossed = true;
         self.shares.happened(Happened::Stray);
         self.write_stray(number, &data);
     }

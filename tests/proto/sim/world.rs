@@ -376,8 +376,9 @@ impl<'a> World<'a> {
             self.abort(link);
         }
         self.generation += 1;
-        // Whatever response comes on the stream of a token is the call's.
-        let goes_on = known.is_some() && !self.server.mixes_streams();
+        // Whatever response comes on the stream of a token is the call's: what is another's, by its stream or by an id
+        // that a call of the Client before had, too, can't be told from it.
+        let goes_on = known.is_some() && !self.server.mixes_streams() && !self.schedule.shares_ids();
         self.facts.clone_from(&known);
         self.client = client(self.schedule, self.generation, known);
         self.replaced = 0;

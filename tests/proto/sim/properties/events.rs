@@ -344,7 +344,8 @@ impl Judge<'_> {
         self.expect(known, || format!("a token that no event had: {call:?}"));
     }
 
-    /// The last token of a call is where it was, or the event that held its answer.
+    /// The last token of a call is where it was, or the event that held its answer. Of a session that is dead nothing more
+    /// is told.
     pub(super) fn check_token(&mut self, watch: usize, server: &Server<'_>) {
         let wants = self.plan(watch).is_some_and(|plan| plan.tokens) && !self.is_odd(watch, server);
         let seen = &self.watches[watch];
@@ -353,6 +354,10 @@ impl Judge<'_> {
             return;
         };
         let (token, call) = (seen.token.clone(), seen.plan);
+        let mut own = server.works.iter().filter(|work| Some(work.call) == call);
+        if own.any(|work| self.sessions.is_known_dead(&server.sessions[work.session])) {
+            return;
+        }
         let answers = server.works.iter().filter(|work| seen.answered && Some(work.call) == call);
         let ended =
             answers.filter_map(|work| work.events.last()?.id.as_ref()).any(|id| token.as_ref() == Some(id));

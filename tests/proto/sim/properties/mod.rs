@@ -220,8 +220,10 @@ impl<'a> Judge<'a> {
             let place = work.events.iter().rposition(|event| event.is_named(&name))?;
             Some((number, place))
         });
+        // What the user was told of this call before, he knows.
+        let warned = self.watches.iter().any(|seen| seen.plan == plan && seen.warned);
         let seen = &mut self.watches[watch];
-        seen.adopts = true;
+        (seen.adopts, seen.warned) = (true, warned);
         let Some((work, place)) = found else { return };
         let event = &server.works[work].events[place];
         seen.trail.begin_at(work, place, (event.id.as_ref() != Some(&name)).then_some(name));

@@ -7,6 +7,7 @@ use landfall::proto::{Method, ResponseHead};
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
 use crate::sim::network::{Delivery, Link, LinkId, Network};
+use crate::sim::server::Session;
 use crate::sim::shares::Happened;
 
 /// So many pings in a row fail before a handshake is tried, and one more before its session is adopted.
@@ -53,6 +54,11 @@ impl Sessions {
     /// One that is known, if any is.
     pub(super) fn known(used: Option<String>) -> Self {
         Self { offered: used, ..Self::default() }
+    }
+
+    /// Whether a session is dead, and the client was told so.
+    pub(super) fn is_known_dead(&self, session: &Session) -> bool {
+        !session.alive && self.refused.contains(&session.id)
     }
 
     /// The session that is only tried.
@@ -144,12 +150,14 @@ impl Judge<'_> {
 
     /// The handshake is done: the session is the one that the server gave last.
     pub(crate) fn on_ready(&mut self, now: Time, session: Option<String>) {
-        if std::mem::take(&mut self.sessions.replacing) {
+        let is_clients = session.is_some() && session == self.sessions.offered_to_client;
+        // How often a Client begins one is its own doing.
+        if std::mem::take(&mut self.sessions.replacing) && !is_clients {
             self.sessions.replaced.push(now);
         }
         let minute = self.sessions.replaced.iter().filter(|at| **at + 60 * SECOND > now).count();
         self.expect(minute <= 3, || format!("{minute} sessions came to replace others in a minute"));
-        if session.is_some() && session == self.sessions.offered_to_client {
+        if is_clients {
             self.on_client_began();
         } else {
             let given = self.sessions.offered.clone();
