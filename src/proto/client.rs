@@ -11,6 +11,7 @@ mod events;
 mod handling;
 mod handshake;
 mod hints;
+mod inputs;
 mod ladder;
 mod listen;
 mod liveness;

@@ -4,6 +4,7 @@
 //! It is iterative, because the module's stack is 64 KiB: open brackets cost one bit each on the heap.
 
 use super::bytes::find;
+use super::sorted::SortedSet;
 use std::borrow::Cow;
 use std::fmt;
 use std::mem::take;
@@ -45,6 +46,40 @@ pub(super) fn with_field(text: &str, path: &[&str], value: &str) -> String {
     // `found` is a part of `text`.
     let start = found.as_ptr() as usize - text.as_ptr() as usize;
     [&text[..start], value, &text[start + found.len()..]].concat()
+}
+
+/// The text of an object with more members behind its own; of two of one name the last counts. Any other text is given
+/// back as it is, and so is one where there are no more.
+pub(super) fn with_members(object: &str, more: &str) -> String {
+    match inside(object) {
+        Some(own) if own.is_empty() || more.is_empty() => format!("{{{own}{more}}}"),
+        Some(own) => format!("{{{own},{more}}}"),
+        None => object.to_string(),
+    }
+}
+
+/// What stands between the braces of an object.
+pub(super) fn inside(object: &str) -> Option<&str> {
+    Some(object.trim().strip_prefix('{')?.strip_suffix('}')?.trim())
+}
+
+/// The members of an object, keys decoded, values raw; of equal keys the last one counts. `None` where `text` is no object,
+/// or one with more than so many.
+pub(super) fn entries(text: &str, most: usize) -> Option<Vec<(String, &str)>> {
+    let mut scanner = Scanner::new(text);
+    let mut found = Vec::new();
+    let mut first = true;
+    while let Some(key) = scanner.member(&mut first).ok()? {
+        found.push((key.into_owned(), scanner.value().ok()?));
+        if found.len() > most {
+            return None;
+        }
+    }
+    let mut seen = SortedSet::default();
+    found.reverse();
+    found.retain(|(key, _)| seen.insert(key.clone()));
+    found.reverse();
+    Some(found)
 }
 
 /// The raw texts of an array's elements; empty where `text` is no array, or from the first element on that is no JSON.

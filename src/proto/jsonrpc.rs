@@ -1,9 +1,9 @@
 //! The envelope of a JSON-RPC message, found without building the message: what kind it is, its id, its method and
 //! its progress token. Parsing the rest is JavaScript's, which can rely on the proof that it will succeed.
 
-pub(super) use super::json::with_field;
 use super::json::Scanner;
 pub use super::json::{elements, field, quote, string, Malformed};
+pub(super) use super::json::{entries, inside, with_field, with_members};
 use serde::{Serialize, Serializer};
 use std::ops::Range;
 

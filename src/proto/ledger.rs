@@ -1,6 +1,6 @@
 //! The ledger: one entry per call that has not ended, one outcome per entry.
 
-use super::jsonrpc::{field, quote, with_field, Id};
+use super::jsonrpc::{field, inside, quote, with_field, Id};
 pub(crate) use super::machines::call::{Call, Kind};
 pub(crate) use super::machines::delivery::Refusal;
 use super::sorted::SortedMap;
@@ -19,23 +19,19 @@ pub(crate) fn notification(method: &str, params: &str) -> String {
 /// The members `method` and `params`. `params` and `meta` are JSON texts of objects, or empty. A `_meta` that stands in
 /// `params` keeps its place, and its members come after ours: of two of one name the last counts.
 pub(crate) fn members(method: &str, params: &str, meta: &str, progress_token: Option<&Id>) -> String {
-    let inner = |object: &str| {
-        let inner = object.trim().strip_prefix('{')?.strip_suffix('}')?.trim();
-        Some(inner.to_string())
-    };
     let token = progress_token.map(|token| format!("\"progressToken\":{}", token.text()));
-    let mut metas: Vec<String> = token.into_iter().chain(inner(meta)).collect();
+    let mut metas: Vec<String> = token.into_iter().chain(inside(meta).map(String::from)).collect();
     metas.retain(|members| !members.is_empty());
-    let mut params = inner(params).map(|params| format!("{{{params}}}"));
+    let mut params = inside(params).map(|params| format!("{{{params}}}"));
     if !metas.is_empty() {
         let whole = params.unwrap_or_else(|| "{}".to_string());
         params = Some(match field(&whole, &["_meta"]) {
             Some(own) => {
-                metas.extend(inner(own).filter(|own| !own.is_empty()));
+                metas.extend(inside(own).filter(|own| !own.is_empty()).map(String::from));
                 with_field(&whole, &["_meta"], &format!("{{{}}}", metas.join(",")))
             }
             None => {
-                let rest = inner(&whole).filter(|rest| !rest.is_empty()).map(|rest| format!(",{rest}"));
+                let rest = inside(&whole).filter(|rest| !rest.is_empty()).map(|rest| format!(",{rest}"));
                 format!("{{\"_meta\":{{{}}}{}}}", metas.join(","), rest.unwrap_or_default())
             }
         });
@@ -63,6 +59,12 @@ impl Ledger {
             self.tokens.insert(token.plain(), call);
         }
         self.entries.insert(call, Box::new(entry));
+    }
+
+    /// The ids that a call went by answer for nothing any more: its next request is another.
+    pub(crate) fn forget_ids(&mut self, call: CallId) {
+        let Some(entry) = self.entries.get_mut(&call) else { return };
+        entry.delivery.wire_ids.iter().for_each(|id| Self::forget(&mut self.wire, id, call));
     }
 
     /// Gives a call a new id on the wire.

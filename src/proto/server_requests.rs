@@ -2,7 +2,8 @@
 //!
 //! A server names its requests as it likes, and some count for each stream anew: to the server one is known by the
 //! stream it came on and its id. A host answers by an id alone, which it has from `JSON.parse`: so each is handed out
-//! under a *name*, an id that no other open one has and that JavaScript gives back as it was.
+//! under a *name*, an id that no other open one has and that JavaScript gives back as it was. What a server wants by a
+//! result is no message of its own, and has a name of ours.
 
 use std::collections::VecDeque;
 
@@ -17,9 +18,17 @@ pub(crate) struct ServerRequest {
     pub(crate) method: String,
     /// The id under which the host has it.
     pub(crate) name: Id,
-    /// Its id as the server wrote it: JSON text.
-    pub(crate) written: String,
+    pub(crate) asked: Asked,
     id: Id,
+}
+
+/// How the server asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// By a message with this id, as it was written: JSON text.
+    Message(String),
+    /// By a result, under this key.
+    Result(String),
 }
 
 /// What becomes of one that came.
@@ -65,17 +74,33 @@ impl ServerRequests {
         if self.place(call, &id).is_some() {
             return Opened::Before;
         }
-        if self.open.iter().filter(|request| request.call == call).count() >= self.most {
+        if !self.has_room(call) {
             return Opened::TooMany;
         }
         let free = id.exact().filter(|name| self.open.iter().all(|other| other.name != *name));
         let name = free.unwrap_or_else(fresh);
+        let asked = Asked::Message(written.to_string());
+        self.enter(ServerRequest { call, method, name: name.clone(), asked, id });
+        Opened::As(name)
+    }
+
+    /// A result of the call's wants something, under this key. It is handed out under this name, which nobody has used.
+    pub(crate) fn open_input(&mut self, call: CallId, method: String, key: String, name: Id) {
+        let (id, asked) = (name.clone(), Asked::Result(key));
+        self.enter(ServerRequest { call, method, name, asked, id });
+    }
+
+    /// Whether the call may have one more open.
+    pub(crate) fn has_room(&self, call: CallId) -> bool {
+        self.open.iter().filter(|request| request.call == call).count() < self.most
+    }
+
+    fn enter(&mut self, request: ServerRequest) {
         if self.told.len() == Self::MOST_TOLD {
             self.told.pop_front();
         }
-        self.told.push_back(name.clone());
-        self.open.push(ServerRequest { call, method, name: name.clone(), written: written.to_string(), id });
-        Opened::As(name)
+        self.told.push_back(request.name.clone());
+        self.open.push(request);
     }
 
     /// Whether the host has this name from here.
@@ -157,7 +182,8 @@ mod tests {
             let mut requests = ServerRequests::new(16);
             assert_eq!(named(&mut requests, ONE, written).as_deref(), Some(name), "{written}");
             let name = Id::read(name).expect("an id");
-            assert_eq!(requests.answered(&name).expect("it is open").written, written);
+            let asked = requests.answered(&name).expect("it is open").asked;
+            assert_eq!(asked, Asked::Message(written.to_string()));
             assert_eq!(requests.answered(&name), None, "answered once");
         }
     }

@@ -278,7 +278,7 @@ export default [
   },
   {
     file: "src/proto/server_requests.rs",
-    from: "self.open.iter().filter(|request| request.call == call).count() >= self.most",
+    from: "!self.has_room(call)",
     to: "self.open.len() >= self.most",
     test: "--lib proto::server_requests",
   },

@@ -290,7 +290,7 @@ export default [
   },
   {
     file: "src/proto/machines/delivery.rs",
-    from: "self.answered_reissues() < most && (self.outcome() != Outcome::Unknown || safe())",
+    from: "self.answered_reissues() < most && (self.of_request() != Outcome::Unknown || safe())",
     to: "self.answered_reissues() < most && safe()",
     test: "--test proto",
   },

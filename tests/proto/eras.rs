@@ -10,7 +10,7 @@ const DISCOVERED: &str =
     r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#;
 const UNKNOWN: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
 
-fn auto() -> Options {
+pub(crate) fn auto() -> Options {
     Options { era: EraOption::Auto, ..options() }
 }
 
@@ -64,7 +64,7 @@ fn facts(world: &World) -> &SessionFacts {
 }
 
 /// A client of a server that speaks 2026-07-28 alone.
-fn modern(options: Options) -> World {
+pub(crate) fn modern(options: Options) -> World {
     let mut world = World::connecting(options);
     let initialize = asked(&mut world, "initialize");
     say(&mut world, initialize, 404, UNKNOWN);

@@ -186,6 +186,10 @@ fn running_clock(entry: &Call) -> Option<Clock> {
 
 fn clock_of_stream(entry: &Call) -> Option<Clock> {
     let Some(stream) = entry.lineage.stream.as_ref() else {
+        // The server waits for our answer, and for nothing of it to be sent before.
+        if entry.lineage.questions > 0 {
+            return None;
+        }
         // Nothing of it was sent, but the session that it was to go to is lost.
         return (entry.was_sent() || entry.delivery.cause.is_some()).then_some(Clock::Recovery);
     };

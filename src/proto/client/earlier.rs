@@ -146,8 +146,12 @@ impl Client {
         let Some(earlier) = self.ledger.get(call).and_then(|entry| entry.lineage.earlier.take()) else {
             return;
         };
+        let before = self.answers_taken(call);
         if let (Body::Json(text), DropCause::End) = (earlier.body, cause) {
             self.hear_earlier(now, call, MESSAGE, &String::from_utf8_lossy(&text), None);
+        }
+        if self.answers_taken(call) != before {
+            return;
         }
         self.set_clocks(now, call);
         let Some(entry) = self.ledger.peek(call).filter(|entry| entry.lineage.stream.is_none()) else {

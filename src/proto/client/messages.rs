@@ -2,11 +2,11 @@
 
 use super::{Client, Output};
 use crate::proto::cursor::Handed;
-use crate::proto::event::{Event, Settlement};
+use crate::proto::event::{Event, MessageRef, Settlement};
 use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dispatch::Word;
-use crate::proto::server_requests::Opened;
+use crate::proto::server_requests::{Asked, Opened};
 use crate::proto::time::Instant;
 use crate::proto::CallId;
 
@@ -141,6 +141,9 @@ impl Client {
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
         self.report_resumed(owner);
+        if self.goes_on(now, owner, text) {
+            return;
+        }
         self.learn(now, owner, text);
         let message = self.keep(text);
         self.settle(now, owner, Settlement::Result { message, http_status: status });
@@ -207,8 +210,13 @@ impl Client {
             true => self.keep(text),
             false => self.keep(&with_field(text, &["id"], &name.text())),
         };
+        self.ask_host(now, call, message, &method);
+    }
+
+    /// The host is asked, and the call waits for the answer.
+    pub(super) fn ask_host(&mut self, now: Instant, call: CallId, message: MessageRef, method: &str) {
         self.outputs.push_back(Output::Request(Some(call), now, message));
-        self.call_event(now, call, Event::InputRequired { method: self.fit(&method) });
+        self.call_event(now, call, Event::InputRequired { method: self.fit(method) });
         if let Some(entry) = self.ledger.get(call) {
             entry.lineage.questions += 1;
             self.set_clocks(now, call);
@@ -233,7 +241,7 @@ impl Client {
         }
     }
 
-    fn request_over(&mut self, now: Instant, call: CallId) {
+    pub(super) fn request_over(&mut self, now: Instant, call: CallId) {
         if let Some(entry) = self.ledger.get(call) {
             entry.lineage.questions = entry.lineage.questions.saturating_sub(1);
             self.set_clocks(now, call);
@@ -250,7 +258,14 @@ impl Client {
             return is_elsewheres.then(|| self.send_answer(now, None, body.to_string())).flatten();
         };
         let call = request.call;
-        let answer = self.send_answer(now, Some(call), with_field(body, &["id"], &request.written));
+        let written = match request.asked {
+            Asked::Message(written) => written,
+            Asked::Result(key) => {
+                self.on_input(now, call, key, &request.method, body);
+                return None;
+            }
+        };
+        let answer = self.send_answer(now, Some(call), with_field(body, &["id"], &written));
         self.request_over(now, call);
         self.call_event(now, call, Event::InputAnswered { method: self.fit(&request.method) });
         answer

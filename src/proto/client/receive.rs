@@ -350,7 +350,12 @@ impl Client {
             }
             Ok(payload) => {
                 let handed = self.hand_out_once(call, &payload);
+                let before = self.answers_taken(call);
                 self.deliver(now, call, payload, text, Handing::under(&handed));
+                // It was answered, and that was not its end.
+                if self.answers_taken(call) != before {
+                    return;
+                }
                 let text = "the body holds no response to this request";
                 self.fail_request(now, call, Reason::MalformedResponse, text);
             }

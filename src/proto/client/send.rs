@@ -6,7 +6,7 @@ use super::{Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Manner, Method};
-use crate::proto::jsonrpc::{field, quote, Id};
+use crate::proto::jsonrpc::{field, quote, with_members, Id};
 use crate::proto::ledger::{members, notification, request, Call, Kind};
 use crate::proto::machines::dialect::{Asking, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn, Word};
@@ -396,9 +396,15 @@ impl Client {
 fn members_of(entry: &Call) -> Cow<'_, str> {
     let content = &entry.request.content;
     let whole = format!("{{{content}}}");
-    let params = field(&whole, &["params"]).unwrap_or_default();
+    let own = field(&whole, &["params"]).unwrap_or_default();
+    let carried = entry.rounds.carried();
+    let params = &*match carried {
+        "" => Cow::Borrowed(own),
+        carried => with_members(own, carried).into(),
+    };
     match entry.request.dialect.missing_meta(params) {
         Some(meta) => members(&entry.request.method, params, meta, None).into(),
-        None => content.into(),
+        None if carried.is_empty() => content.into(),
+        None => members(&entry.request.method, params, "", None).into(),
     }
 }

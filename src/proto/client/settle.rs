@@ -149,7 +149,7 @@ impl Client {
     }
 
     /// Counts what a stream that is still open brought.
-    fn close_open_stream(&mut self, now: Instant, call: CallId) {
+    pub(super) fn close_open_stream(&mut self, now: Instant, call: CallId) {
         let Some(stream) = self.stream(call) else { return };
         let is_last = stream.race.exchange().is_none();
         if let Phase::Reading(_, Body::Events(events)) = &stream.phase {

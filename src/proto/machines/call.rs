@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::delivery::Delivery;
 use super::dialect::Dialect;
+use super::inputs::Rounds;
 use crate::proto::config::OnGap;
 use crate::proto::cursor::Held;
 use crate::proto::deadline::Budget;
@@ -80,6 +81,8 @@ pub(crate) struct Call {
     pub(crate) request: Request,
     pub(crate) delivery: Delivery,
     pub(crate) lineage: Lineage,
+    /// Its answers that were not its end.
+    pub(crate) rounds: Rounds,
     pub(crate) clocks: Clocks,
     pub(crate) diagnostics: Diagnostics,
 }
@@ -162,6 +165,7 @@ impl Call {
         Self {
             delivery: Delivery::new(request.kind.begins_session().then(Identity::default)),
             lineage: Lineage::default(),
+            rounds: Rounds::default(),
             clocks: Clocks::new(now, &request.timeouts),
             diagnostics: Diagnostics { started_at: now.as_millis(), era, ..Diagnostics::default() },
             request,
@@ -204,7 +208,7 @@ impl Call {
 
     /// Whether a request of it ever left.
     pub(crate) fn was_sent(&self) -> bool {
-        self.lineage.stream.is_some() || self.delivery.reissues() > 0
+        self.lineage.stream.is_some() || self.delivery.reissues() > 0 || self.rounds.count() > 0
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Delivery {
     latest: Outcome,
     /// An earlier POST of it may have been executed.
     may_have_run: bool,
+    /// A server answered it, and that was not its end: something of it was executed.
+    has_begun: bool,
     reissues: usize,
     /// Re-issues that got no HTTP answer.
     unanswered: usize,
@@ -90,6 +92,7 @@ impl Delivery {
             wire_ids: Vec::new(),
             latest: Outcome::NotSent,
             may_have_run: false,
+            has_begun: false,
             reissues: 0,
             unanswered: 0,
             arrived: false,
@@ -117,6 +120,14 @@ impl Delivery {
 
     /// What is known of its execution.
     pub(crate) fn outcome(&self) -> Outcome {
+        if self.has_begun {
+            return Outcome::Unknown;
+        }
+        self.of_request()
+    }
+
+    /// The same of the request that is not answered yet, which is the last of the rounds of the call.
+    fn of_request(&self) -> Outcome {
         if self.may_have_run {
             return Outcome::Unknown;
         }
@@ -130,7 +141,7 @@ impl Delivery {
 
     /// Whether it may be sent again, at most so often; `safe`: to execute it twice does no harm.
     pub(crate) fn may_reissue(&self, most: usize, safe: impl FnOnce() -> bool) -> bool {
-        self.answered_reissues() < most && (self.outcome() != Outcome::Unknown || safe())
+        self.answered_reissues() < most && (self.of_request() != Outcome::Unknown || safe())
     }
 
     /// How often it was re-issued and that got an HTTP answer: what may run twice may be tried as often as it takes.
@@ -228,6 +239,19 @@ impl Delivery {
         self.cause.get_or_insert(cause);
     }
 
+    /// Its request was answered, and that was not its end: what follows is another request, of which nothing has left.
+    pub(crate) fn begins_round(&mut self) {
+        self.has_begun = true;
+        self.may_have_run = false;
+        self.latest = Outcome::NotSent;
+        self.arrived = true;
+        self.refused_since = None;
+        self.reissue_why = None;
+        self.cause = None;
+        self.sent_beside = false;
+        self.doubt = None;
+    }
+
     /// The same message goes out once more, as it is. How often it did.
     pub(crate) fn repeat(&mut self) -> usize {
         self.reissues += 1;
@@ -277,6 +301,22 @@ mod tests {
             }
             assert_eq!(delivery.outcome(), outcome, "{steps:?}");
         }
+    }
+
+    #[test]
+    fn a_round_that_was_answered_has_begun_the_call_and_does_not_hinder_what_follows() {
+        let mut delivery = delivery();
+        delivery.sent();
+        delivery.reissue(DropCause::Network.into(), Reason::NetworkError);
+        delivery.sent();
+        delivery.begins_round();
+        assert_eq!((delivery.outcome(), delivery.cause), (Outcome::Unknown, None));
+        assert!(delivery.may_reissue(2, || false), "nothing of the next one has left");
+        delivery.sent();
+        assert!(!delivery.may_reissue(2, || false));
+        delivery.rejected();
+        assert!(delivery.may_reissue(2, || false), "it was refused unread");
+        assert_eq!(delivery.outcome(), Outcome::Unknown);
     }
 
     #[test]
