@@ -18,7 +18,7 @@ async function answerTo(response) {
   return (await readEvents(response)).events.flatMap(({ message }) => message ?? []);
 }
 
-/** By era: `open(url)` gives `{ version, list(), call(params), cancel(params) }`; `call` gives all messages, the answer last. */
+/** By era, `(url, protocolVersion)` gives `{ version, list(), call(params), cancel(params) }`; `call` gives all messages, the answer last. */
 const CLIENTS = {
   async modern(url) {
     const client = new ModernClient(url, { elicitation: {} });
@@ -53,8 +53,8 @@ const CLIENTS = {
       close: () => {},
     };
   },
-  async sse(url) {
-    const client = await PlainSse.open(url);
+  async sse(url, protocolVersion) {
+    const client = await PlainSse.open(url, protocolVersion);
     return {
       version: client.server.protocolVersion,
       list: async () => (await client.request("tools/list")).tools,
@@ -116,7 +116,7 @@ for (const kind of ERA_SERVERS) {
     let client;
     before(async () => {
       server = await start(kind);
-      client = await CLIENTS[kind.era](server.url);
+      client = await CLIENTS[kind.era](server.url, kind.protocolVersion);
     });
     after(async () => {
       client?.close();
