@@ -121,7 +121,8 @@ impl Session {
     pub(crate) fn state_news(&mut self) -> Option<SessionState> {
         let state = match self.state {
             State::Closed => SessionState::Closed,
-            State::Closing => return None,
+            // The end is told by itself; and where nothing takes its place, nothing recovers.
+            State::Closing | State::Lost => return None,
             _ if !self.began => SessionState::Connecting,
             _ if self.outage.is_offline() => SessionState::Offline,
             State::Ready if !self.outage.is_dark() => SessionState::Ready,
@@ -133,11 +134,6 @@ impl Session {
     /// What names it.
     pub(crate) fn identity(&self) -> Identity {
         Identity { id: self.facts.session_id.clone(), version: self.facts.protocol_version.clone() }
-    }
-
-    /// Another is begun in its place, which is news each time.
-    pub(crate) fn is_replaced(&mut self) {
-        self.told = None;
     }
 
     /// Whether other streams use this prefix of event ids too: then its numbers are no series of one stream.

@@ -1,7 +1,7 @@
 //! What is told of a session's state, of a resume, and of a stream that another client began.
 
 use crate::world::{id_of, note, options, result, World, GREETING, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, Event, ExchangeId, Level, Method, SessionState};
+use landfall::proto::{CallId, CallSpec, Event, ExchangeId, Level, Method, Options, SessionState};
 
 /// The states that were told, the first ones left out.
 fn states(world: &World) -> Vec<SessionState> {
@@ -183,5 +183,81 @@ fn progress_on_a_stream_that_another_client_began_is_the_progress_of_the_call_th
     let ours = told.get(2).copied().flatten();
     assert!(ours.is_none_or(|of| of == other), "a token of ours is whose it is");
     world.body(get, "id: k/5\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"theirs-7\",\"result\":{\"ok\":true}}\n\n");
+    assert!(world.answer(call).contains("ok"));
+}
+
+#[test]
+fn a_session_is_recovering_once_however_often_another_is_begun_in_its_place() {
+    let mut world = World::connected(options());
+    let lost = world.safe_call();
+    let (post, _) = world.request();
+    world.head(post, 404, "", None);
+    world.end(post);
+    for _ in 0..2 {
+        let (post, request) = world.request();
+        assert!(request.body.as_deref().is_some_and(|body| body.contains("initialize")));
+        world.head(post, 400, "", None);
+        world.end(post);
+        world.safe_call();
+    }
+    assert!(!world.is_pending(lost));
+    assert_eq!(states(&world), [SessionState::Recovering], "a state is told when it is another");
+    let (post, request) = world.request();
+    world.head(post, 200, JSON, Some("s2"));
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{GREETING}"#, id_of(&request)));
+    world.end(post);
+    let (post, _) = world.request();
+    world.head(post, 202, "", None);
+    assert_eq!(states(&world), [SessionState::Recovering, SessionState::Ready]);
+}
+
+#[test]
+fn where_nothing_takes_the_place_of_a_lost_session_none_is_recovering() {
+    let mut world = World::connected(Options { fail_lost_session: true, ..options() });
+    let (open, id, post) = world.streaming();
+    let lost = world.call();
+    let (other, _) = world.request();
+    world.head(other, 404, "", None);
+    world.end(other);
+    assert!(!world.is_pending(lost));
+    world.body(post, &result(&id));
+    assert!(world.answer(open).contains("ok"));
+    assert_eq!(states(&world), []);
+}
+
+#[test]
+fn the_session_of_a_client_that_is_carried_is_ready_when_its_handshake_is_answered_or_it_needs_none() {
+    let mut world = World::carrying(options());
+    assert_eq!(states(&world), []);
+    let spec = CallSpec {
+        method: "initialize".to_string(),
+        params: r#"{"protocolVersion":"2025-11-25"}"#.to_string(),
+        id: Some("0".to_string()),
+        ..CallSpec::default()
+    };
+    world.call_with(spec);
+    let (post, _) = world.request();
+    assert_eq!(states(&world), [SessionState::Connecting]);
+    world.head(post, 200, JSON, Some("s1"));
+    world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":0,{GREETING}"#));
+    world.end(post);
+    assert_eq!(states(&world), [SessionState::Connecting, SessionState::Ready]);
+    let mut world = World::carrying(options());
+    world.call();
+    assert_eq!(states(&world), [SessionState::Ready]);
+}
+
+#[test]
+fn a_resume_that_takes_the_place_of_another_counts_what_it_brought_itself() {
+    let (mut world, call, id, get) = resuming();
+    world.head(get, 200, SSE, None);
+    let (_, beside, request) = world.next_request();
+    assert_eq!(request.method, Method::Get);
+    world.head(beside, 200, SSE, None);
+    world.events.clear();
+    world.body(beside, &(note("2", "b") + &note("3", "c")));
+    assert_eq!(world.names(), ["resumed", "disconnected:idle", "resumed", "message", "message"]);
+    assert_eq!(resumed(&world), [(0, 0), (2, 0)]);
+    world.body(beside, &result(&id));
     assert!(world.answer(call).contains("ok"));
 }

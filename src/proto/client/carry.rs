@@ -15,16 +15,23 @@ use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
 impl Client {
-    /// Takes the Client's messages from now on.
-    pub(super) fn carry(&mut self, now: Instant) {
+    /// Takes the Client's messages from now on. `is_known`: it goes on with what another began.
+    pub(super) fn carry(&mut self, now: Instant, is_known: bool) {
         let facts = &self.session.facts;
         self.session.agreed = facts.protocol_version.clone().filter(|_| facts.hello.is_some());
         self.session.state = State::Ready;
-        self.session.began = true;
-        self.tell_state(now);
+        if is_known {
+            self.begins_to_call(now);
+        }
         if self.session.agreed.is_some() {
             self.listen(now);
         }
+    }
+
+    /// The Client's handshake is done, or it needs none.
+    pub(super) fn begins_to_call(&mut self, now: Instant) {
+        self.session.began = true;
+        self.tell_state(now);
     }
 
     /// What a request of this method is to us.
@@ -44,6 +51,9 @@ impl Client {
                 let Some(version) =
                     version.filter(|_| entry.request.method == "initialize").map(String::from)
                 else {
+                    if field(&text, &["result"]).is_some() {
+                        self.begins_to_call(now);
+                    }
                     return;
                 };
                 let leaves = self.is_ready() && self.session.identity() != Identity::default();
@@ -65,7 +75,7 @@ impl Client {
                     self.leave_session(now);
                 }
                 self.session.state = State::Ready;
-                self.tell_state(now);
+                self.begins_to_call(now);
             }
             Settlement::Accepted if entry.request.kind == Kind::Terminate => {
                 self.session.facts.edit().session_id = None;

@@ -36,7 +36,7 @@ impl Client {
             self.session.facts.restore(known);
         }
         if self.config.carry {
-            self.carry(now);
+            self.carry(now, is_known);
             return None;
         }
         let call = self.number();

@@ -397,13 +397,19 @@ impl Client {
         if let Some(Events { resumes: Resumes::Counts(count), .. }) = self.events_of(call) {
             *count += 1;
         }
-        // Near the front: what came before was obeyed, and this is among the first that these bytes gave.
-        let told = self.outputs.iter_mut().find_map(|output| match output {
+        // Near the front: what came before was obeyed, and this is among the first that these bytes gave. Before it may
+        // stand that of a resume that this one took the place of.
+        let is_message = |output: &&mut Output| {
+            matches!(output, Output::Event(_, _, Event::Message { .. } | Event::Progress { .. }))
+        };
+        let first = self.outputs.iter_mut().take_while(|output| !is_message(output));
+        let told = first.filter_map(|output| match output {
             Output::Event(Some(of), _, Event::Resumed { replayed, duplicates, .. }) if *of == call => {
                 Some((replayed, duplicates))
             }
             _ => None,
         });
+        let told = told.last();
         if let Some((replayed, duplicates)) = told {
             *replayed += 1;
             *duplicates += u32::from(repeat);

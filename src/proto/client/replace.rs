@@ -178,9 +178,8 @@ impl Client {
         if may {
             self.stats.levels.l2.tried += 1;
             self.session.handshake.begins(now + self.config.timeouts.recovery);
-            self.session.is_replaced();
-            self.tell_state(now);
             self.begin_session(now, wait);
+            self.tell_state(now);
         }
         may
     }

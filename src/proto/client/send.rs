@@ -28,7 +28,12 @@ impl Client {
         if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Handshake)
             && !self.session.is_over()
         {
+            self.tell_state(now);
             return self.post(now, call);
+        }
+        let calls = |entry: &Call| entry.request.kind == Kind::Request;
+        if self.config.carry && !self.session.began && self.ledger.peek(call).is_some_and(calls) {
+            self.begins_to_call(now);
         }
         if self.session.state == State::Lost && !self.replace_session(now) {
             let text = match self.session.began {

@@ -152,8 +152,10 @@ impl World<'_> {
         match self.carrier.sent.filter(|(sent, _)| *sent == call) {
             Some((_, word)) => {
                 self.carrier.sent = None;
+                let is_error = |message| self.client.text(message).contains("\"error\"");
                 match settlement {
                     Settlement::Failed(_) => self.begin_anew(TRIES_AGAIN),
+                    Settlement::Result { message, .. } if is_error(*message) => self.begin_anew(TRIES_AGAIN),
                     _ => self.say_in(THINKS, word),
                 }
             }

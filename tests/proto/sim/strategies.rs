@@ -195,7 +195,7 @@ fn host() -> impl Strategy<Value = Host> {
         prop::option::weighted(0.1, 0..5u8),
         prop::option::weighted(0.1, scheduler),
         prop::option::weighted(0.2, prop::collection::vec(given, 1..4)),
-        (prop::bool::weighted(0.1), prop::bool::weighted(0.4)),
+        (prop::bool::weighted(0.1), prop::bool::weighted(0.5)),
     )
 }
 

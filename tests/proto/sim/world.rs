@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use landfall::proto::{
-    CallId, Client, Config, EraOption, Event, ExchangeId, Input, Instant, Load, Options, Output,
-    SessionFacts, SessionState,
+    CallId, Client, Config, EraOption, Event, ExchangeId, Input, Instant, Load, Options, Output, SessionFacts,
 };
 
 use super::agenda::{Agenda, Rng, Time};
@@ -45,6 +44,8 @@ pub(super) struct World<'a> {
     pub(super) generation: u32,
     /// Sessions that this client has replaced.
     replaced: u64,
+    /// It was looked whether what was done last began another.
+    is_told_of: bool,
     pub(super) wake: Option<Time>,
     /// Requests that are about to be handed to fetch.
     unsent: VecDeque<ExchangeId>,
@@ -142,6 +143,7 @@ impl<'a> World<'a> {
             client: client(schedule, 0, None),
             generation: 0,
             replaced: 0,
+            is_told_of: false,
             wake: None,
             unsent: VecDeque::new(),
             network: Network::new(schedule.seed),
@@ -292,8 +294,8 @@ impl<'a> World<'a> {
     fn connect(&mut self) {
         let handshake = self.client.connect(instant(self.now));
         self.judge.on_connecting(handshake);
-        self.drain();
         if self.schedule.client.carries.is_none() {
+            self.drain();
             return self.list();
         }
         let session = self.facts.as_ref().and_then(|facts| facts.session_id.clone());
@@ -301,6 +303,7 @@ impl<'a> World<'a> {
         if session.is_some() {
             self.judge.on_ready(self.now, session);
         }
+        self.drain();
     }
 
     fn incident(&mut self, incident: Incident) {
@@ -355,10 +358,17 @@ impl<'a> World<'a> {
         self.drain();
     }
 
-    /// Whether another session was begun since this was asked last.
-    fn is_replaced(&mut self) -> bool {
+    /// What was done may have begun another session. That a ping hangs is said before.
+    fn note_replaced(&mut self, output: &Output) {
+        let link = |exchange| self.exchanges.get(exchange).map(|link| &self.network.links[*link]);
+        let is_ping = matches!(output, Output::Abort(exchange) if link(exchange).is_some_and(|link| link.call.is_none()));
+        if is_ping || std::mem::replace(&mut self.is_told_of, true) {
+            return;
+        }
         let replaced = self.client.metrics(false).levels.l2.tried;
-        std::mem::replace(&mut self.replaced, replaced) != replaced
+        if std::mem::replace(&mut self.replaced, replaced) != replaced {
+            self.judge.on_replaced();
+        }
     }
 
     /// The module traps: what the wrapper does then.
@@ -403,8 +413,10 @@ impl<'a> World<'a> {
 
     /// Obeys the client until it has nothing more to say.
     pub(super) fn drain(&mut self) {
+        self.is_told_of = false;
         loop {
             let output = self.client.poll_output();
+            self.note_replaced(&output);
             if let Output::Timeout(next) = output {
                 self.judge.on_read(&self.server);
                 self.judge.on_drained(self.client.load());
@@ -413,6 +425,7 @@ impl<'a> World<'a> {
                 let Some(exchange) = self.unsent.pop_front() else { return };
                 self.judge.on_input();
                 self.client.handle_input(instant(self.now), Input::Sent(exchange));
+                self.is_told_of = false;
                 continue;
             }
             self.trace.output(self.now, &output, &self.client);
@@ -438,18 +451,13 @@ impl<'a> World<'a> {
                 }
             }
             Output::Event(call, _, event) => {
-                // It is told, too, while no attempt gets an answer.
-                let recovers = matches!(event, Event::State { state: SessionState::Recovering });
-                let is_outage = recovers && !self.is_replaced();
                 let (text, key) = match &event {
                     Event::Message { message, key, .. } | Event::Progress { message, key, .. } => {
                         (self.client.text(*message), *key)
                     }
                     _ => ("", None),
                 };
-                if !is_outage {
-                    self.judge.on_event(self.now, call, &event, text, &self.server);
-                }
+                self.judge.on_event(self.now, call, &event, text, &self.server);
                 if let Some((call, key)) = call.zip(key) {
                     self.handle(call, key);
                 }

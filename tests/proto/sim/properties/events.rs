@@ -1,6 +1,6 @@
 //! What comes to the client, and what it hands on.
 
-use landfall::proto::{CallId, Event, Level, Method, OnGap, Redirect, SessionState};
+use landfall::proto::{CallId, Event, Level, Method, OnGap, Redirect};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
@@ -20,6 +20,7 @@ impl Judge<'_> {
         self.note_session(id, link, delivery);
         self.note_refused(link, delivery);
         self.note_health(now, id, link, delivery);
+        self.note_delivered(id, link, delivery);
         let Some(watch) = link.call else {
             let lists = link.request.body.as_deref().is_some_and(|body| body.contains("\"tools/list\""));
             if lists && matches!(delivery, Delivery::End) {
@@ -92,6 +93,7 @@ impl Judge<'_> {
     pub(crate) fn on_abort(&mut self, now: Time, id: LinkId, network: &Network) {
         self.note_hung_ping(id, &network.links[id]);
         self.note_waiting(now, id);
+        self.note_ended_unanswered(&network.links[id]);
         if !network.links[id].headed || network.links[id].call.is_none() {
             self.unwell = now;
         }
@@ -213,8 +215,8 @@ impl Judge<'_> {
             if let (Event::Message { .. }, true) = (event, text.contains("~L.")) {
                 self.on_listened(text);
             }
-            if matches!(event, Event::State { state: SessionState::Recovering }) {
-                self.on_replaced();
+            if let Event::State { state } = event {
+                self.on_state(*state);
             }
             return;
         };
@@ -226,6 +228,13 @@ impl Judge<'_> {
             return self.breaks(format!("an event of a call that is not live: {call:?} {event:?}"));
         };
         let odd = self.is_odd(watch, server);
+        let follows_resumed = matches!(
+            event,
+            Event::Message { .. } | Event::Progress { .. } | Event::InputRequired { .. } | Event::Gap { .. }
+        );
+        if follows_resumed {
+            self.check_resumed(watch);
+        }
         let seen = &mut self.watches[watch];
         match event {
             Event::Message { key, .. } | Event::Progress { key, .. } => {
@@ -246,6 +255,7 @@ impl Judge<'_> {
             Event::Queued => seen.rests(now),
             Event::Disconnected { .. } => {
                 self.on_rival_won(watch);
+                self.check_ended_before(watch);
                 let seen = &mut self.watches[watch];
                 seen.left = Some(seen.trail.place(server));
             }
@@ -255,7 +265,10 @@ impl Judge<'_> {
                 seen.unclocked = true;
             }
             Event::Reconnecting { level: Level::Reissue, .. } => seen.parted = true,
-            Event::Resumed { .. } => self.happened(Happened::Resumed),
+            Event::Resumed { replayed, duplicates, .. } => {
+                self.happened(Happened::Resumed);
+                self.on_resumed(watch, (*replayed, *duplicates), server);
+            }
             Event::Reissued { .. } => self.happened(Happened::Reissued),
             Event::EventSkipped { .. } => {
                 seen.skips += 1;

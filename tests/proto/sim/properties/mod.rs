@@ -7,6 +7,7 @@ mod names;
 mod outcomes;
 mod requests;
 mod sessions;
+mod states;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -22,6 +23,7 @@ use super::shares::{Happened, Shares};
 use super::watch::Watch;
 use host::Host;
 use sessions::Sessions;
+use states::States;
 
 const SECOND: Time = 1_000_000;
 const MINUTE: Time = 60 * SECOND;
@@ -59,6 +61,7 @@ pub(crate) struct Judge<'a> {
     closing: bool,
     closed: bool,
     sessions: Sessions,
+    states: States,
     told_cancelled: BTreeSet<String>,
     host: Host,
     /// The clock stood still for a while: nothing is said of how much is made in a time.
@@ -95,6 +98,7 @@ impl<'a> Judge<'a> {
             closing: false,
             closed: false,
             sessions: Sessions::default(),
+            states: States::default(),
             told_cancelled: BTreeSet::new(),
             host: Host::default(),
             stood_still: false,
@@ -205,6 +209,7 @@ impl<'a> Judge<'a> {
         }
         self.sessions = Sessions::known(session);
         self.host = Host::default();
+        self.states = States::default();
         self.listed = false;
         self.generation += 1;
         again
@@ -248,7 +253,10 @@ impl<'a> Judge<'a> {
         };
         let closed = self.closed && !told;
         self.expect(!closed, || format!("nothing moves after Closed: {output:?}"));
-        self.closed |= *output == Output::Closed;
+        if *output == Output::Closed {
+            self.closed = true;
+            self.check_end_is_told();
+        }
         // How often a session is begun has bounds of its own.
         let begins = |request: &HttpRequest| {
             let body = request.body.as_deref().unwrap_or_default();
@@ -280,6 +288,7 @@ impl<'a> Judge<'a> {
     pub(crate) fn on_drained(&mut self, load: Load) {
         let most = 2 + load.calls * TIMERS_PER_CALL;
         self.check_ended();
+        self.delivered();
         self.expect(load.timers <= most, || format!("timers outlive their calls: {load:?}"));
         let live = self.known.values().filter(|watch| self.watches[**watch].ended.is_none()).count();
         self.expect(load.calls >= live, || format!("{live} calls are live, and the client has {load:?}"));

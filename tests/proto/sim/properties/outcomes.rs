@@ -45,6 +45,7 @@ impl Judge<'_> {
         self.expect(over == 0, || format!("call {plan:?} settled {over} us after its deadline"));
         match settlement {
             Settlement::Result { message, .. } => {
+                self.check_resumed(watch);
                 self.happened(Happened::Answered);
                 self.endings.push("result".to_string());
                 self.watches[watch].answered = true;

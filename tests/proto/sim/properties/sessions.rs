@@ -61,6 +61,15 @@ impl Sessions {
         !session.alive && self.refused.contains(&session.id)
     }
 
+    /// One is in use.
+    pub(super) fn stands(&self) -> bool {
+        self.used.is_some() && !self.replacing
+    }
+
+    pub(super) fn is_replacing(&self) -> bool {
+        self.replacing
+    }
+
     /// The session that is only tried.
     pub(super) fn tried(&self) -> Option<&str> {
         self.trial.as_ref()?.id.as_deref()
@@ -120,7 +129,7 @@ impl Judge<'_> {
     }
 
     /// A session is replaced: it was refused, or its pings failed while the server was well.
-    pub(super) fn on_replaced(&mut self) {
+    pub(crate) fn on_replaced(&mut self) {
         self.happened(Happened::Replaced);
         self.sessions.replacing = true;
         self.part_from_session();
@@ -128,7 +137,7 @@ impl Judge<'_> {
         let Some(session) = self.sessions.used.take() else { return };
         let refused = self.sessions.refused.contains(&session);
         let failed = self.failed_pings(&session);
-        if trial.is_some() {
+        if trial.as_ref().is_some_and(|trial| trial.pinged) {
             self.happened(Happened::Adopted);
         }
         let tried = trial.is_some_and(|trial| trial.pinged) && failed > PINGS_TO_TRY;
