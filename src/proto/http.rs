@@ -170,6 +170,8 @@ pub(crate) enum Reach {
     Late,
     /// The runtime proves that no byte of it left.
     NotSent,
+    /// The same, and time alone changes nothing: the server's certificate is not accepted.
+    Never,
     /// It may have arrived.
     Unknown,
 }
@@ -187,6 +189,14 @@ impl IoFailure {
             | "ENETUNREACH"
             | "UND_ERR_CONNECT_TIMEOUT"
             | "ConnectionRefused" => Reach::NotSent,
+            "DEPTH_ZERO_SELF_SIGNED_CERT"
+            | "SELF_SIGNED_CERT_IN_CHAIN"
+            | "UNABLE_TO_GET_ISSUER_CERT"
+            | "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"
+            | "UNABLE_TO_VERIFY_LEAF_SIGNATURE"
+            | "HOSTNAME_MISMATCH"
+            | "ERR_TLS_CERT_ALTNAME_INVALID" => Reach::Never,
+            code if code.starts_with("CERT_") => Reach::Never,
             _ => Reach::Unknown,
         }
     }

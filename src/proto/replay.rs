@@ -65,6 +65,10 @@ pub(crate) struct Hints {
     until: Option<Instant>,
     /// The `tools/list` of ours that is under way: one for all calls.
     pub(crate) asking: Option<CallId>,
+    /// When it must be told, all pages together.
+    pub(crate) by: Instant,
+    /// Pages that were asked for.
+    pub(crate) pages: u32,
 }
 
 impl Hints {

@@ -2,7 +2,9 @@
 //! "Sessions and eras").
 
 use crate::world::{header, id_of, note, options, result, World, GREETING, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, Challenge, ExchangeId, Options, Outcome, Reason, ResponseHead};
+use landfall::proto::{
+    CallId, CallSpec, Challenge, ExchangeId, Options, Outcome, Reason, ResponseHead, TimeoutOptions,
+};
 
 fn world() -> World {
     World::connected(Options { auth: true, ..options() })
@@ -470,4 +472,17 @@ fn a_403_that_wants_no_other_scope_is_final_and_nobody_is_asked() {
     world.end(post);
     assert_eq!(world.failure(call).reason, Reason::Forbidden);
     assert!(world.challenges.is_empty());
+}
+
+#[test]
+fn a_provider_that_hangs_is_told_as_that_whatever_clock_of_the_call_is_over_first() {
+    let recovery = TimeoutOptions { recovery: Some(5_000.0), ..TimeoutOptions::default() };
+    let deadline = TimeoutOptions { deadline: Some(5_000.0), ..TimeoutOptions::default() };
+    for timeouts in [recovery, deadline] {
+        let mut world = World::connected(Options { auth: true, timeouts, ..options() });
+        let call = refused(&mut world);
+        world.pass(5_000);
+        let failure = world.failure(call);
+        assert_eq!(failure.reason, Reason::ConnectTimeout, "{}", failure.text);
+    }
 }

@@ -354,3 +354,39 @@ fn headers_that_can_not_be_had_end_a_handshake_at_once() {
     assert_eq!(world.failure(world.handshake()).reason, Reason::NetworkError);
     world.assert_nothing_is_left();
 }
+
+#[test]
+fn a_retry_after_beyond_handshake_ms_is_told_as_that() {
+    let mut world = World::connecting(options());
+    let (post, _) = world.request();
+    refuse_for(&mut world, post, 503, "31");
+    let failure = world.failure(world.handshake());
+    assert_eq!(failure.reason, Reason::RetryExceedsBudget);
+    assert!(failure.text.contains("handshakeMs") && !failure.text.contains("deadlineMs"), "{}", failure.text);
+}
+
+#[test]
+fn one_that_was_sent_says_so_whatever_came_of_the_next_attempt() {
+    let mut world = World::connecting(options());
+    let (post, _) = world.request();
+    refuse(&mut world, post, 503);
+    for _ in 0..1_000 {
+        world.pass(100);
+        for (post, _) in std::mem::take(&mut world.requests) {
+            world.failed(post, "ECONNREFUSED");
+        }
+    }
+    assert_eq!(world.failure(world.handshake()).outcome, Outcome::Unknown);
+}
+
+#[test]
+fn a_certificate_that_is_not_accepted_ends_it_at_once() {
+    for code in ["DEPTH_ZERO_SELF_SIGNED_CERT", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"] {
+        let mut world = World::connecting(options());
+        let (post, _) = world.request();
+        world.failed(post, code);
+        let failure = world.failure(world.handshake());
+        assert_eq!((failure.reason, failure.outcome), (Reason::NetworkError, Outcome::NotSent), "{code}");
+        assert!(failure.text.contains(code), "{}", failure.text);
+    }
+}

@@ -219,3 +219,38 @@ fn a_modern_server_is_asked_in_its_own_words() {
     world.body(post, &result(&id_of(&request)));
     assert!(world.answer(call).contains("ok"));
 }
+
+#[test]
+fn pages_are_asked_for_until_the_tool_was_seen_or_connect_ms_is_over() {
+    let page = |world: &mut World, cursor: &str, tools: &str, next: &str| {
+        let (list, request) = world.request();
+        assert!(is(&request, "tools/list"), "{request:?}");
+        let asked = request.body.as_deref().unwrap().contains(&format!(r#""cursor":"{cursor}""#));
+        assert!(asked || cursor.is_empty(), "{request:?}");
+        world.reply(list, &request, &format!(r#"{{"tools":{tools},"nextCursor":"{next}"}}"#));
+    };
+    let mut found = world(options());
+    let call = lost(&mut found);
+    page(&mut found, "", r#"[{"name":"u"}]"#, "2");
+    page(&mut found, "2", SAFE, "3");
+    let (_, post, request) = found.next_request();
+    assert!(is(&request, "tools/call"), "{request:?}");
+    found.head(post, 200, SSE, None);
+    found.body(post, &result(&id_of(&request)));
+    assert!(found.answer(call).contains("ok"));
+    let mut late = world(options());
+    let call = lost(&mut late);
+    late.pass(3_000);
+    page(&mut late, "", "[]", "2");
+    late.pass(1_999);
+    assert!(late.is_pending(call));
+    late.pass(1);
+    assert_eq!(late.failure(call).reason, Reason::StreamLost);
+    let mut endless = world(options());
+    let call = lost(&mut endless);
+    for n in 0..8 {
+        let cursor = if n == 0 { String::new() } else { n.to_string() };
+        page(&mut endless, &cursor, "[]", &(n + 1).to_string());
+    }
+    assert_eq!(endless.failure(call).reason, Reason::StreamLost);
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::world::{header, id_of, note, options, World, JSON, SSE};
 use landfall::proto::{
-    CallId, CallSpec, ExchangeId, OnGap, Options, Outcome, Reason, Redirect, ResponseHead, Target,
-    TimeoutOptions,
+    AttemptResult, CallId, CallSpec, ExchangeId, OnGap, Options, Outcome, Reason, Redirect, ResponseHead,
+    Target, TimeoutOptions,
 };
 
 /// Reasons of later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
@@ -310,5 +310,42 @@ fn a_call_that_goes_on_with_another_clients_stream_was_sent_by_that_one() {
         world.drain();
         let failure = world.failure(call);
         assert_eq!((failure.reason, failure.outcome, failure.retry_safe), (reason, Outcome::Unknown, false));
+    }
+}
+
+#[test]
+fn an_attempt_to_send_a_call_again_has_the_status_and_the_result_that_it_had() {
+    type Come = fn(&mut World, ExchangeId);
+    let cases: [(Come, Option<u16>, AttemptResult); 3] = [
+        (|world, post| world.cut(post), None, AttemptResult::NetworkError),
+        (
+            |world, post| {
+                world.head(post, 403, "", None);
+                world.end(post);
+            },
+            Some(403),
+            AttemptResult::Refused,
+        ),
+        (
+            |world, post| {
+                world.head(post, 200, SSE, None);
+                world.cut(post);
+            },
+            Some(200),
+            AttemptResult::Empty,
+        ),
+    ];
+    for (come, status, result) in cases {
+        let mut world = World::connected(options());
+        let call = world.safe_call();
+        let (post, _) = world.request();
+        world.head(post, 200, SSE, None);
+        world.cut(post);
+        while world.is_pending(call) {
+            let (_, post, _) = world.next_request();
+            come(&mut world, post);
+        }
+        let attempt = &world.failure(call).diagnostics.attempts[0];
+        assert_eq!((attempt.status, attempt.result), (status, result));
     }
 }

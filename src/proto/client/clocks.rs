@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ladder::Loss;
 use super::Client;
 use crate::proto::error::Reason;
-use crate::proto::event::DropCause;
+use crate::proto::event::{AttemptResult, DropCause};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::recovery::Happened;
 use crate::proto::stream::Phase;
@@ -68,6 +68,9 @@ impl Client {
             Clock::Refusal => self.give_up_silent(now, call),
             Clock::Deadline => self.on_deadline(now, call),
             Clock::FirstByte => {
+                if let Some(attempt) = self.attempt_again(call) {
+                    attempt.result = AttemptResult::Timeout;
+                }
                 let text = format!("no response headers within {}", self.named(call, clock));
                 self.fail(now, call, Reason::FirstByteTimeout, &text);
             }
@@ -136,6 +139,11 @@ impl Client {
     }
 
     fn on_recovery_over(&mut self, now: Instant, call: CallId) {
+        if self.lacks_credentials(call) {
+            let text =
+                format!("the provider gave no credentials within {}", self.named(call, Clock::Recovery));
+            return self.fail_request(now, call, Reason::ConnectTimeout, &text);
+        }
         let Some(known) = self.known(now, call) else { return };
         let text = match (known.cause, known.resumable) {
             (Some(Reason::SessionLost), _) if !self.is_ready() => &*self.no_session(),
@@ -147,11 +155,19 @@ impl Client {
         self.happens(now, call, Happened::TimeUp, Loss::new(DropCause::Idle, &text));
     }
 
+    /// Whether nothing of the call is under way until the provider has given credentials.
+    fn lacks_credentials(&mut self, call: CallId) -> bool {
+        let is_held = self.stream(call).is_some_and(|stream| matches!(stream.phase, Phase::Held(_)));
+        is_held && self.credentials.awaits(call)
+    }
+
     /// The deadline passed: it is the reason only where nothing more telling was pending.
     fn on_deadline(&mut self, now: Instant, call: CallId) {
+        let lacks_credentials = self.lacks_credentials(call);
         let Some(entry) = self.ledger.get(call) else { return };
         let reason = match (entry.delivery.cause, running_clock(entry)) {
             (Some(cause), _) => cause,
+            (None, Some(Clock::Recovery)) if lacks_credentials => Reason::ConnectTimeout,
             (None, Some(Clock::Recovery))
                 if entry.lineage.stream.as_ref().is_some_and(|stream| stream.race.is_silent()) =>
             {

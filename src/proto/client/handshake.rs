@@ -201,7 +201,7 @@ impl Client {
             if !self.is_awaited(next) {
                 return self.fail(now, call, reason, text);
             }
-        } else if now + floor >= self.session.handshake.by {
+        } else if self.passes_budget(now, call, floor) {
             return self.fail_over_budget(now, call, floor);
         }
         if let Some(entry) = self.ledger.get(call) {

@@ -5,14 +5,18 @@ use super::ladder::Loss;
 use super::Client;
 use crate::proto::error::Reason;
 use crate::proto::event::Settlement;
+use crate::proto::jsonrpc::{field, string};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::delivery::Doubt;
 use crate::proto::replay::ReplayOption;
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
+use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
 const LIST: &str = "tools/list";
+/// So many pages of it are asked for.
+const MOST_PAGES: u32 = 8;
 
 impl Client {
     /// What the server says now of the call's tool.
@@ -71,12 +75,38 @@ impl Client {
         if self.session.hints.asking.is_some() || !self.is_ready() {
             return;
         }
+        self.session.hints.by = now + self.config.timeouts.connect;
+        self.session.hints.pages = 0;
+        self.ask_page(now, "");
+    }
+
+    fn ask_page(&mut self, now: Instant, params: &str) {
         let (meta, dialect) = self.own_dialect();
-        let mut entry = self.entry(now, Kind::List, LIST, members(LIST, "", &meta, None));
+        let mut entry = self.entry(now, Kind::List, LIST, members(LIST, params, &meta, None));
         entry.request.dialect = dialect;
         let list = self.open(entry);
         self.session.hints.asking = Some(list);
+        self.session.hints.pages += 1;
         self.post(now, list);
+        self.timers.set(Owner::Call(list), Clock::Connect, self.session.hints.by);
+    }
+
+    /// Asks for the next page, where there is one and a tool that matters was on none so far. Whether it does.
+    fn ask_next_page(&mut self, now: Instant, page: &str) -> bool {
+        let next = field(page, &["result", "nextCursor"]).filter(|cursor| string(cursor).is_some());
+        let is_unseen = |entry: &Call| {
+            entry.request.tool.is_some()
+                && entry.delivery.awaits_hint()
+                && entry.delivery.hint(self.hint_of(now, entry)).is_none()
+        };
+        let is_wanted = |call| self.ledger.peek(call).is_some_and(is_unseen);
+        let hints = &self.session.hints;
+        let may_ask = self.is_ready() && now < hints.by && hints.pages < MOST_PAGES;
+        let Some(cursor) = next.filter(|_| may_ask && self.ledger.calls().into_iter().any(is_wanted)) else {
+            return false;
+        };
+        self.ask_page(now, &format!("{{\"cursor\":{cursor}}}"));
+        true
     }
 
     /// The hints were asked for: whoever waits for that is sent again, or lost.
@@ -85,6 +115,9 @@ impl Client {
         if let Settlement::Result { message, .. } = settlement {
             let text = self.text(*message).to_string();
             self.session.hints.learn(now, &text);
+            if self.ask_next_page(now, &text) {
+                return;
+            }
         }
         // Where the session is dead, that is dealt with.
         if !self.is_ready() {

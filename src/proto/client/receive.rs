@@ -72,6 +72,10 @@ impl Client {
         if self.redirected(now, call, exchange, &head) {
             return;
         }
+        if let Some(attempt) = self.attempt_again(call) {
+            attempt.status = Some(head.status);
+            attempt.result = if head.is_success() { AttemptResult::Empty } else { AttemptResult::Refused };
+        }
         let Some(entry) = self.ledger.get(call) else { return };
         if entry.request.kind == Kind::Terminate && matches!(head.status, 404 | 405 | 410) {
             self.abort(exchange); // There is no session any more, or none that can be ended.

@@ -223,6 +223,9 @@ impl Client {
     }
 
     fn budget_passed(&self, now: Instant, call: CallId, wait: Duration) -> Option<Clock> {
+        if self.session.handshake.is_message(call) {
+            return (now + wait >= self.session.handshake.by).then_some(Clock::Handshake);
+        }
         let clocks = &self.ledger.peek(call)?.clocks;
         match clocks.recovery.expires().is_some_and(|at| now + wait >= at) {
             true => Some(Clock::Recovery),
@@ -432,13 +435,13 @@ impl Client {
     /// An event stream is over: what it brought. Its attempt is the last, unless a resume was opened beside it.
     pub(super) fn close_attempt(&mut self, now: Instant, call: CallId, stream: Brought, is_last: bool) {
         self.stats.histograms.stream_ms.record(millis(now.since(stream.since)));
-        if !stream.resumed {
-            return;
-        }
         let hit = stream.fresh > 0;
-        let brought = if hit { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
-        *brought += 1;
-        if let Some(attempt) = self.last_attempt(call).filter(|_| is_last) {
+        if stream.resumed {
+            let brought = if hit { &mut self.stats.resumes.hit } else { &mut self.stats.resumes.empty };
+            *brought += 1;
+        }
+        let attempt = if stream.resumed { self.last_attempt(call) } else { self.attempt_again(call) };
+        if let Some(attempt) = attempt.filter(|_| is_last) {
             attempt.events = stream.fresh;
             attempt.result = if hit { AttemptResult::Resumed } else { AttemptResult::Empty };
         }
@@ -446,6 +449,12 @@ impl Client {
 
     pub(super) fn last_attempt(&mut self, call: CallId) -> Option<&mut Attempt> {
         self.ledger.get(call)?.diagnostics.attempts.last_mut()
+    }
+
+    /// The latest attempt, where it was to send the call again.
+    pub(super) fn attempt_again(&mut self, call: CallId) -> Option<&mut Attempt> {
+        let is_call = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
+        self.last_attempt(call).filter(|attempt| is_call && attempt.level != Level::L1)
     }
 
     pub(super) fn cancel_call(&mut self, now: Instant, call: CallId) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Client;
 use crate::proto::error::Reason;
-use crate::proto::event::DropCause;
+use crate::proto::event::{AttemptResult, DropCause};
 use crate::proto::http::{IoFailure, Reach, ResponseHead};
 use crate::proto::jsonrpc::{scan, Id, Message, Payload};
 use crate::proto::ledger::{Kind, Refusal};
@@ -44,11 +44,14 @@ impl Client {
         if self.judge_rejected_post(now, call) || self.send_answer_again(now, call) {
             return;
         }
-        let Some(entry) = self.ledger.get(call) else { return };
         let reach = failure.reach();
+        if let Some(attempt) = self.attempt_again(call) {
+            attempt.result = AttemptResult::NetworkError;
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
         match reach {
             Reach::Unready | Reach::Late => entry.delivery.never_left(),
-            Reach::NotSent | Reach::Unknown => {
+            Reach::NotSent | Reach::Never | Reach::Unknown => {
                 entry.delivery.unanswered(now, reach == Reach::Unknown);
                 self.unanswered(now, None);
             }
@@ -57,10 +60,10 @@ impl Client {
         match reach {
             Reach::Late => self.fail(now, call, Reason::ConnectTimeout, &text),
             // It is no matter of the network, and time alone does not change it.
-            Reach::Unready if self.session.handshake.is_message(call) => {
+            Reach::Unready | Reach::Never if self.session.handshake.is_message(call) => {
                 self.fail(now, call, Reason::NetworkError, &text);
             }
-            Reach::Unready | Reach::NotSent | Reach::Unknown => {
+            Reach::Unready | Reach::NotSent | Reach::Never | Reach::Unknown => {
                 self.lost(now, call, Reason::NetworkError, DropCause::Network.into(), &text, None);
             }
         }

@@ -165,6 +165,11 @@ impl Credentials {
         self.refreshes.len() >= MOST_PER_PERIOD
     }
 
+    /// Whether a call waits for others.
+    pub(crate) fn awaits(&self, call: CallId) -> bool {
+        self.waiting.iter().any(|(waiting, _)| *waiting == call)
+    }
+
     /// A call waits no more.
     pub(crate) fn leave(&mut self, call: CallId) {
         self.waiting.retain(|(waiting, _)| *waiting != call);

@@ -196,6 +196,11 @@ impl Delivery {
         self.doubt = Some(doubt);
     }
 
+    /// Whether what the server says of its tool matters to it.
+    pub(crate) fn awaits_hint(&self) -> bool {
+        self.doubt.is_some() || self.asked_hint
+    }
+
     /// The server was asked: what becomes of it is decided now.
     pub(crate) fn decided(&mut self) -> Option<Doubt> {
         self.asked_hint |= self.doubt.is_some();
@@ -231,7 +236,7 @@ impl Delivery {
 
     /// Its latest request is given up, and the next POST is a re-issue.
     pub(crate) fn reissue(&mut self, why: ReissueCause, cause: Reason) {
-        self.may_have_run |= self.latest == Outcome::Unknown;
+        self.keep_outcome();
         self.arrived |= self.latest != Outcome::NotSent;
         self.reissues += 1;
         self.reissue_why = Some(why);
@@ -254,8 +259,14 @@ impl Delivery {
 
     /// The same message goes out once more, as it is. How often it did.
     pub(crate) fn repeat(&mut self) -> usize {
+        self.keep_outcome();
         self.reissues += 1;
         self.reissues
+    }
+
+    /// Whatever becomes of the next request, this one may have been executed.
+    fn keep_outcome(&mut self) {
+        self.may_have_run |= self.latest == Outcome::Unknown;
     }
 }
 
