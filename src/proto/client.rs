@@ -11,6 +11,7 @@ mod events;
 mod handling;
 mod handshake;
 mod hints;
+mod http_sse;
 mod inputs;
 mod ladder;
 mod listen;
@@ -405,7 +406,10 @@ impl Client {
 
     fn entry(&self, now: Instant, kind: Kind, method: &str, content: String) -> Call {
         let request = Request::new(kind, method, content, self.config.timeouts.clone());
-        Call::new(now, Request { on_gap: self.config.on_gap, ..request })
+        // A Client says of each message what it speaks.
+        let dialect =
+            if self.config.carry { Dialect::Legacy } else { self.session.dialect.about(method, "") };
+        Call::new(now, Request { on_gap: self.config.on_gap, dialect, ..request })
     }
 
     /// Enters a message into the ledger under the next number, and starts its deadline.

@@ -41,6 +41,8 @@ impl OnGap {
 /// The options of a client as its host read them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
+    /// The address of the server.
+    pub endpoint: String,
     /// `era`.
     pub era: EraOption,
     /// `protocolVersions`, preferred first; `None` for all that this version speaks.
@@ -112,6 +114,7 @@ pub struct Options {
 /// Validated options.
 #[derive(Clone, Debug)]
 pub struct Config {
+    pub(crate) endpoint: String,
     pub(crate) era: EraOption,
     pub(crate) legacy_versions: Vec<String>,
     pub(crate) modern_versions: Vec<String>,
@@ -167,6 +170,7 @@ impl Config {
         let max_event_bytes = count("limits.maxEventBytes", options.max_event_bytes, 1.0, 16 << 20)?;
         let max_body_bytes = count("limits.maxBodyBytes", options.max_body_bytes, 1.0, 16 << 20)?;
         Ok(Self {
+            endpoint: options.endpoint,
             era: options.era,
             legacy_versions,
             modern_versions,
@@ -231,10 +235,13 @@ fn versions(wanted: Option<Vec<String>>, era: EraOption) -> Result<Versions, Con
         (None, EraOption::Modern) if modern.is_empty() => {
             "protocolVersions has none of era \"modern\"".to_string()
         }
-        (None, EraOption::Legacy) if legacy.is_empty() => {
+        // HTTP+SSE agrees on one of these, too.
+        (None, EraOption::Legacy | EraOption::Sse) if legacy.is_empty() => {
             "protocolVersions has none of era \"legacy\"".to_string()
         }
-        (None, EraOption::Auto | EraOption::Modern | EraOption::Legacy) => return Ok((modern, legacy)),
+        (None, EraOption::Auto | EraOption::Modern | EraOption::Legacy | EraOption::Sse) => {
+            return Ok((modern, legacy))
+        }
     };
     Err(ConfigError { option: "protocolVersions", message })
 }

@@ -24,6 +24,8 @@ pub enum Era {
     Legacy,
     /// 2026-07-28.
     Modern,
+    /// 2024-11-05, HTTP+SSE.
+    Sse,
 }
 
 impl Era {
@@ -32,12 +34,13 @@ impl Era {
         match self {
             Self::Legacy => "legacy",
             Self::Modern => "modern",
+            Self::Sse => "sse",
         }
     }
 
     /// The era of that name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Legacy, Self::Modern].into_iter().find(|era| era.name() == name)
+        [Self::Legacy, Self::Modern, Self::Sse].into_iter().find(|era| era.name() == name)
     }
 }
 
@@ -51,6 +54,8 @@ pub enum EraOption {
     Legacy,
     /// `server/discover`, nothing else.
     Modern,
+    /// A GET for an `endpoint` event, nothing else.
+    Sse,
 }
 
 impl EraOption {
@@ -63,9 +68,10 @@ impl EraOption {
             "auto" | "resumable" => Ok(Self::Auto),
             "legacy" => Ok(Self::Legacy),
             "modern" => Ok(Self::Modern),
+            "sse" => Ok(Self::Sse),
             other => Err(ConfigError {
                 option: "era",
-                message: format!("era: \"{other}\" is none of \"auto\", \"legacy\", \"modern\""),
+                message: format!("era: \"{other}\" is none of \"auto\", \"legacy\", \"modern\", \"sse\""),
             }),
         }
     }

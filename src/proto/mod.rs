@@ -35,6 +35,7 @@
 //! The session: `new ── connect() ──> initializing ──> confirming ──> ready ──> dead`, and `closing`, `closed`
 //! from any of them. Where its pings fail, a handshake is tried beside it, and decides whether it is dead.
 
+mod address;
 mod backoff;
 mod bytes;
 mod client;

@@ -131,6 +131,11 @@ impl Session {
         (self.told.replace(state) != Some(state)).then_some(state)
     }
 
+    /// Whether its server knows it by a name: an id, or the address that its messages go to.
+    pub(crate) fn has_name(&self) -> bool {
+        self.facts.session_id.is_some() || self.dialect.answers_elsewhere()
+    }
+
     /// What names it.
     pub(crate) fn identity(&self) -> Identity {
         Identity { id: self.facts.session_id.clone(), version: self.facts.protocol_version.clone() }

@@ -58,6 +58,7 @@ impl Object<'_> {
     /// The options of a transport.
     pub(super) fn options(&self) -> Result<Options, ConfigError> {
         Ok(Options {
+            endpoint: self.text("url").unwrap_or_default(),
             era: EraOption::parse(self.text("era").as_deref().unwrap_or("auto"))?,
             protocol_versions: self.texts("protocolVersions"),
             client_info: self.text("clientInfo").unwrap_or_default(),

@@ -105,7 +105,7 @@ test("a state of another path, of no known era, or with a version that is none i
   assert.equal(readState(state, address).protocolVersion, "2025-11-25");
   const refused = [
     [{ endpoint: "https://server.test/other" }, /another endpoint/],
-    [{ era: "sse" }, /era that can't be used/],
+    [{ era: "old" }, /era that can't be used/],
     [{ protocolVersion: "2025-11-25\r\nx: y" }, /protocolVersion that can't be used/],
     [{ protocolVersion: "v2025-11-25" }, /protocolVersion that can't be used/],
   ];

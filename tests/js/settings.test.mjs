@@ -111,7 +111,6 @@ const refused = [
   ["url", "/mcp", {}],
   ["url", "ftp://server.test/", {}],
   ["url", "https://me:secret@server.test/mcp", {}],
-  ["era", address, { era: "sse" }],
   ["era", address, { era: "old" }],
   ["replay", address, { replay: "always" }],
   ["replay", address, { replay: 5 }],

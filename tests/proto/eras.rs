@@ -181,10 +181,17 @@ fn where_nothing_fits_the_error_tells_what_each_question_got() {
     refuse(&mut world, initialize, 404);
     let discover = asked(&mut world, "server/discover");
     refuse(&mut world, discover, 405);
+    let get = world.request();
+    assert_eq!(get.1.method, Method::Get);
+    refuse(&mut world, get, 406);
     let failure = world.failure(world.handshake());
     assert_eq!((failure.reason, failure.method.as_str()), (Reason::HttpError, "initialize"));
     assert_eq!(failure.diagnostics.last_status, Some(404), "the first refusal is the reason");
-    for words in ["initialize: the server answered 404", "server/discover: the server answered 405"] {
+    for words in [
+        "initialize: the server answered 404",
+        "server/discover: the server answered 405",
+        "GET: the server answered 406",
+    ] {
         assert!(failure.text.contains(words), "{}", failure.text);
     }
     world.assert_nothing_is_left();
@@ -221,6 +228,8 @@ fn in_a_page_a_discover_that_is_rejected_twice_counts_as_refused() {
         let (post, _) = asked(&mut world, "server/discover");
         world.cut(post);
     }
+    let get = world.request();
+    refuse(&mut world, get, 404);
     let failure = world.failure(world.handshake());
     assert_eq!(failure.diagnostics.last_status, Some(404), "{}", failure.text);
     assert!(failure.text.contains("mcp-method"), "the headers are named: {}", failure.text);
@@ -255,7 +264,7 @@ fn a_verdict_is_handed_in_without_a_round_trip() {
     assert_eq!(header(&request, "mcp-method"), Some("tools/call"));
     let newer = SessionFacts { protocol_version: Some("2031-01-01".to_string()), ..known };
     let mut world = World::connecting(Options { resume: Some(newer), ..auto() });
-    asked(&mut world, "initialize");
+    asked(&mut world, "server/discover");
 }
 
 #[test]

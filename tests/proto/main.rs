@@ -19,6 +19,7 @@ mod handshake;
 mod handshakes;
 mod hangs;
 mod hints;
+mod http_sse;
 mod inputs;
 mod jsonrpc;
 mod late;

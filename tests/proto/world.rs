@@ -65,6 +65,7 @@ pub(crate) struct World {
 /// Options as the wrapper would give them, of a client that knows what its server speaks.
 pub(crate) fn options() -> Options {
     Options {
+        endpoint: "https://h.test/mcp".to_string(),
         era: EraOption::Legacy,
         client_info: r#"{"name":"test","version":"1"}"#.to_string(),
         capabilities: "{}".to_string(),

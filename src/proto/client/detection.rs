@@ -18,9 +18,24 @@ impl Client {
     /// Enters a question of the handshake into the ledger.
     pub(super) fn open_probe(&mut self, now: Instant, call: CallId, probe: Probe) {
         match probe {
-            Probe::Initialize => self.open_initialize(now, call),
+            Probe::Initialize => {
+                if !self.config.carry {
+                    self.session.dialect = Dialect::Legacy;
+                }
+                self.open_initialize(now, call);
+            }
             Probe::Discover => self.open_discover(now, call),
+            Probe::Endpoint => self.open_stream_of_session(now, call),
         }
+    }
+
+    /// Sends it.
+    pub(super) fn send_probe(&mut self, now: Instant, call: CallId) {
+        if !self.awaits_endpoint(call) {
+            return self.post(now, call);
+        }
+        self.bound_handshake(now, call, Kind::Initialize);
+        self.open_listen(now, call);
     }
 
     fn open_discover(&mut self, now: Instant, call: CallId) {
@@ -43,15 +58,20 @@ impl Client {
         self.session.detection.asks(probe);
         self.session.handshake.sends(call);
         self.open_probe(now, call, probe);
+        let by = self.session.handshake.by;
+        // Where there is a session already, it is not worth the wait.
+        let soon = now + self.config.timeouts.connect;
+        let at = if self.session.detection.has_offer() { by.min(soon) } else { by };
+        self.go_on(now, call, known, at);
+    }
+
+    /// Sends a question that takes the place of another, with what is known of the handshake so far.
+    pub(super) fn go_on(&mut self, now: Instant, call: CallId, known: Diagnostics, by: Instant) {
         if let Some(entry) = self.ledger.get(call) {
             entry.diagnostics = Diagnostics { era: entry.diagnostics.era, ..known };
         }
-        let by = self.session.handshake.by;
-        // Where there is a session already, it is not worth the wait.
-        let at =
-            if self.session.detection.has_offer() { by.min(now + self.config.timeouts.connect) } else { by };
-        self.timers.set(Owner::Call(call), Clock::Handshake, at);
-        self.post(now, call);
+        self.timers.set(Owner::Call(call), Clock::Handshake, by);
+        self.send_probe(now, call);
     }
 
     /// A question of the handshake failed: another is asked, or what another brought is enough. Else the handshake failed.
@@ -93,16 +113,19 @@ impl Client {
         self.on_handshake_failed(now, failure);
     }
 
-    /// Goes on with what another client found out, where this one speaks it, too.
+    /// Goes on with what another client found out, where this one speaks it, too. A session of HTTP+SSE ended with that one.
     pub(super) fn takes_up(&mut self, known: &SessionFacts) -> bool {
-        let Some(version) = known.protocol_version.as_ref().filter(|_| known.era == Some(Era::Modern)) else {
-            return true;
-        };
-        let speaks = self.config.modern_versions.contains(version);
-        if speaks {
-            self.session.dialect = Dialect::Modern(self.own_words(version));
+        let version = known.protocol_version.as_deref().unwrap_or_default();
+        let ours = self.config.modern_versions.iter().any(|ours| ours == version);
+        match known.era {
+            _ if self.config.carry => true,
+            Some(Era::Modern) if ours => {
+                self.session.dialect = Dialect::Modern(self.own_words(version));
+                true
+            }
+            Some(Era::Modern | Era::Sse) => false,
+            Some(Era::Legacy) | None => true,
         }
-        speaks
     }
 
     /// What a call speaks is the session's word; a Client's message says that itself.
@@ -128,7 +151,8 @@ fn got(probe: Probe, failure: &Failure) -> Got {
         Reason::HttpError if matches!(status, Some(400..=499)) => Got::Refused,
         Reason::UnsupportedVersion | Reason::ProtocolError => Got::Refused,
         // What answers `initialize` by a page is no server at all.
-        Reason::MalformedResponse | Reason::UnexpectedContent if probe == Probe::Discover => Got::Refused,
+        Reason::MalformedResponse if probe == Probe::Discover => Got::Refused,
+        Reason::UnexpectedContent if probe != Probe::Initialize => Got::Refused,
         // Its headers are on no list of 2025.
         Reason::NetworkError if probe == Probe::Discover && failure.diagnostics.hint == Some(Hint::Cors) => {
             Got::Refused

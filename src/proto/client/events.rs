@@ -1,5 +1,6 @@
 //! Events of a stream: which count, which come again, and what is kept of them.
 
+use super::http_sse::ENDPOINT;
 use super::messages::Handing;
 use super::Client;
 use crate::proto::cursor::{Came, Handed};
@@ -20,6 +21,9 @@ impl Client {
     pub(super) fn on_event(&mut self, now: Instant, call: CallId, kind: &str, data: &str, id: Option<&str>) {
         if data.is_empty() {
             return self.pass_over(now, call, id);
+        }
+        if kind == ENDPOINT && self.is_stream_of_session(call) {
+            return self.on_endpoint(now, call, data);
         }
         let mut scanned = scan(data);
         if kind != MESSAGE {

@@ -12,7 +12,6 @@ use crate::proto::facts::{Identity, Offer};
 use crate::proto::jsonrpc::{field, quote, string};
 use crate::proto::ledger::{members, notification, Call, Kind};
 use crate::proto::machines::detection::{Got, Next, Probe};
-use crate::proto::machines::dialect::Dialect;
 use crate::proto::session::State;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -29,7 +28,9 @@ impl Client {
         if self.session.state != State::New {
             return None;
         }
-        let known = self.config.resume.take().filter(|known| self.takes_up(known));
+        let known = self.config.resume.take();
+        let era = known.as_ref().and_then(|known| known.era);
+        let known = known.filter(|known| self.takes_up(known));
         let is_known = known.is_some();
         if let Some(known) = known {
             self.session.handshake.greeting = known.greeting.clone().unwrap_or_default();
@@ -46,9 +47,9 @@ impl Client {
             self.session.state = State::Initializing;
             self.tell_state(now);
             self.session.handshake.connects(call);
-            let probe = self.session.detection.begins(None);
+            let probe = self.session.detection.begins(era);
             self.open_probe(now, call, probe);
-            self.post(now, call);
+            self.send_probe(now, call);
         }
         Some(call)
     }
@@ -142,9 +143,6 @@ impl Client {
         facts.session_id = identity.id;
         self.session.state = State::Confirming;
         self.session.handshake.greeting = greeting;
-        if !self.config.carry {
-            self.session.dialect = Dialect::Legacy;
-        }
         let method = "notifications/initialized";
         let mut entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
         entry.diagnostics = known.unwrap_or(entry.diagnostics);
@@ -177,6 +175,7 @@ impl Client {
         floor: Option<Duration>,
     ) {
         let floor = floor.unwrap_or_default();
+        let call = self.back_to_endpoint(now, call);
         self.note_greeted(call, reason);
         if let Some(exchange) = self.leave_stream(now, call).and_then(|stream| stream.exchange()) {
             self.abort(exchange);
@@ -223,7 +222,7 @@ impl Client {
             self.renew_wire_id(call);
         }
         self.note_attempt(now, call);
-        self.post(now, call);
+        self.send_probe(now, call);
     }
 
     /// How an attempt of the handshake ended that was not the first.
@@ -370,6 +369,10 @@ impl Client {
             (Kind::Initialize | Kind::Initialized, Settlement::Failed(failure)) => {
                 self.on_handshake_failed(now, *failure);
             }
+            (Kind::Listen, Settlement::Failed(failure)) if self.session.handshake.is_message(call) => {
+                self.session.listen = None;
+                self.on_handshake_failed(now, *failure);
+            }
             (Kind::Listen, _) => self.on_listen_ended(now, call),
             (Kind::Scout, _) => self.on_scout_failed(now),
             (Kind::List, settlement) => self.on_hints_told(now, &settlement),
@@ -385,8 +388,8 @@ impl Client {
     /// them, and so do the words of a server that knows no handshake.
     pub(super) fn refusal_of(&self, text: &str, supported: &[String], probe: Probe) -> (Reason, String) {
         let (name, ours) = match probe {
-            Probe::Initialize => ("initialize", self.config.legacy_versions.join(", ")),
-            Probe::Discover => ("server/discover", self.config.modern_versions.join(", ")),
+            Probe::Initialize | Probe::Endpoint => (probe.name(), self.config.legacy_versions.join(", ")),
+            Probe::Discover => (probe.name(), self.config.modern_versions.join(", ")),
         };
         let said = field(text, &["error", "message"]).and_then(string).unwrap_or_default();
         if field(text, &["error"]).is_none() && supported.is_empty() {

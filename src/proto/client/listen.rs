@@ -45,10 +45,10 @@ impl Client {
     pub(super) fn open_listen_at(&mut self, now: Instant, call: CallId, hop: Hop) {
         let cursor = self.stream(call).and_then(|stream| stream.cursor()).and_then(header_value);
         let exchange = self.transmit(call, hop, Method::Get, cursor, None);
-        if let Some(stream) = self.stream(call) {
-            stream.phase = Phase::Resuming(exchange, Headers::Due);
-            stream.last_get = Some(now);
-        }
+        let Some(entry) = self.ledger.get(call) else { return };
+        let stream = entry.lineage.stream.get_or_insert_with(|| Stream::new(exchange));
+        stream.phase = Phase::Resuming(exchange, Headers::Due);
+        stream.last_get = Some(now);
     }
 
     pub(super) fn on_listen_head(
@@ -67,6 +67,9 @@ impl Client {
             let events = Events::new(now, self.decoder(), resumed);
             self.event(now, None, Event::Listen { state: ListenState::Open });
             return self.read(now, call, exchange, Body::Events(Box::new(events)));
+        }
+        if self.awaits_endpoint(call) {
+            return self.on_no_endpoint(now, call, exchange, head.clone());
         }
         self.abort(exchange);
         self.note_retry_after(now, call, head);
@@ -110,6 +113,9 @@ impl Client {
 
     /// Its body is over.
     pub(super) fn on_listen_over(&mut self, now: Instant, call: CallId, events: &Events) {
+        if self.is_stream_of_session(call) {
+            return self.on_stream_of_session_over(now, call);
+        }
         self.event(now, None, Event::Listen { state: ListenState::Lost });
         // One that was open for a while was cut by somebody on the way who limits silence.
         if events.resumed && !events.heard {

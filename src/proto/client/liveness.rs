@@ -208,7 +208,7 @@ impl Client {
                 let probe = self.session.detection.begins(self.session.facts.era);
                 self.open_probe(now, call, probe);
                 match wait.is_zero() {
-                    true => self.post(now, call),
+                    true => self.send_probe(now, call),
                     false => self.timers.set(Owner::Call(call), Clock::Wait, now + wait),
                 }
             }

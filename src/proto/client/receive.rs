@@ -107,14 +107,13 @@ impl Client {
             }
             entry.delivery.identity = Some(Identity { id, version: None });
         }
-        let body = if head.status == 202 && entry.request.kind == Kind::Request && self.is_listening() {
-            self.abort(exchange);
-            if let Some(stream) = self.stream(call) {
-                stream.phase = Phase::Elsewhere;
-            }
-            self.call_event(now, call, Event::Open { status: head.status });
-            return self.set_clocks(now, call);
-        } else if head.status == 202 || head.status == 204 {
+        let is_request = entry.request.kind == Kind::Request;
+        if entry.request.dialect.answers_elsewhere()
+            || (head.status == 202 && is_request && self.is_listening())
+        {
+            return self.await_elsewhere(now, call, exchange, &head);
+        }
+        let body = if head.status == 202 || head.status == 204 {
             let text = format!("the server answered the request with {} and no body", head.status);
             return self.fail_request(now, call, Reason::UnexpectedContent, &text);
         } else if head.is_event_stream() {
@@ -134,6 +133,16 @@ impl Client {
         };
         self.call_event(now, call, Event::Open { status: head.status });
         self.read(now, call, exchange, body);
+    }
+
+    /// The server took the request, and will answer on the session's stream.
+    fn await_elsewhere(&mut self, now: Instant, call: CallId, exchange: ExchangeId, head: &ResponseHead) {
+        self.abort(exchange);
+        if let Some(stream) = self.stream(call) {
+            stream.phase = Phase::Elsewhere;
+        }
+        self.call_event(now, call, Event::Open { status: head.status });
+        self.set_clocks(now, call);
     }
 
     pub(super) fn decoder(&self) -> Decoder {
@@ -316,7 +325,7 @@ impl Client {
         }
         match self.stream(call).map(|stream| &stream.phase) {
             Some(Phase::Posting(_)) => self.on_post_failed(now, call, &failure),
-            Some(Phase::Resuming(..)) => self.on_resume_failed(now, call),
+            Some(Phase::Resuming(..)) => self.on_resume_failed(now, call, &failure),
             Some(Phase::Reading(..)) => self.on_body_over(now, call, DropCause::Network),
             _ => {}
         }

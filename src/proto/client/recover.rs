@@ -6,7 +6,7 @@ use super::ladder::Loss;
 use super::{Client, Output};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
-use crate::proto::http::{Redirect, ResponseHead};
+use crate::proto::http::{IoFailure, Redirect, ResponseHead};
 use crate::proto::jsonrpc::Payload;
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dialect::CancelBy;
@@ -295,8 +295,11 @@ impl Client {
     }
 
     /// The resume GET got no HTTP answer.
-    pub(super) fn on_resume_failed(&mut self, now: Instant, call: CallId) {
+    pub(super) fn on_resume_failed(&mut self, now: Instant, call: CallId, failure: &IoFailure) {
         self.timers.stop(Owner::Call(call), Clock::Connect);
+        if self.awaits_endpoint(call) {
+            return self.on_endpoint_unanswered(now, call, failure);
+        }
         if self.session.listen == Some(call) {
             return self.listen_later(now, call);
         }
@@ -354,7 +357,7 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             stream.scheduled = false;
         }
-        if self.session.listen == Some(call) {
+        if self.session.listen == Some(call) && !self.awaits_endpoint(call) {
             return self.open_listen(now, call);
         }
         if self.session.handshake.is_message(call) && self.stream(call).is_none() {

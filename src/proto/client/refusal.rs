@@ -85,9 +85,7 @@ impl Client {
         let refused = Refused {
             status: head.status,
             challenged: head.challenged,
-            in_session: entry.delivery.identity.is_none()
-                && self.session.facts.session_id.is_some()
-                && self.is_ready(),
+            in_session: entry.delivery.identity.is_none() && self.session.has_name() && self.is_ready(),
             marked,
             believed: self.session.believed_marker,
             error,

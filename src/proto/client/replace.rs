@@ -43,6 +43,10 @@ impl Client {
     }
 
     fn part_from_session(&mut self, now: Instant, call: CallId, replace: bool) {
+        // It is the next one's.
+        if self.session.handshake.is_message(call) {
+            return;
+        }
         // One that is planned and not sent was allowed when it was planned.
         let planned = self
             .ledger

@@ -240,8 +240,11 @@ impl Client {
         body: Option<String>,
     ) -> ExchangeId {
         let slot = self.slot(call);
-        let url = self.address(hop.url);
         let entry = self.ledger.peek(call);
+        let url = match entry {
+            Some(entry) if method == Method::Get && entry.request.dialect.answers_elsewhere() => hop.url,
+            _ => self.address(hop.url),
+        };
         let session = entry
             .and_then(|entry| entry.delivery.identity.clone())
             .unwrap_or_else(|| self.session.identity());

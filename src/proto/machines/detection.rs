@@ -13,6 +13,8 @@ pub(crate) enum Probe {
     Initialize,
     /// `server/discover`.
     Discover,
+    /// A GET for an `endpoint` event.
+    Endpoint,
 }
 
 impl Probe {
@@ -21,6 +23,7 @@ impl Probe {
         match self {
             Self::Initialize => "initialize",
             Self::Discover => "server/discover",
+            Self::Endpoint => "GET",
         }
     }
 }
@@ -34,6 +37,8 @@ pub(crate) enum Got {
     Stateless,
     /// A modern version of ours.
     Modern,
+    /// Where to POST.
+    Endpoint,
     /// It is not known there.
     Refused,
     /// What says nothing of the era: nobody answered, or the caller may not ask.
@@ -75,6 +80,7 @@ impl Detection {
         self.offer = None;
         let first = match (self.option, known) {
             (EraOption::Modern, _) | (EraOption::Auto, Some(Era::Modern)) => Probe::Discover,
+            (EraOption::Sse, _) | (EraOption::Auto, Some(Era::Sse)) => Probe::Endpoint,
             _ if !self.legacy => Probe::Discover,
             _ => Probe::Initialize,
         };
@@ -119,11 +125,12 @@ impl Detection {
             Got::Refused => self.refused.extend(failure.map(|failure| (probe, failure.clone()))),
             // It says nothing, and so do the others then.
             Got::Failed => self.refused.clear(),
-            Got::Session | Got::Stateless | Got::Modern => {}
+            Got::Session | Got::Stateless | Got::Modern | Got::Endpoint => {}
         }
         let may_ask = |next: Probe| {
             let speaks = match next {
-                Probe::Initialize => self.legacy,
+                // Either agrees on a version by `initialize`.
+                Probe::Initialize | Probe::Endpoint => self.legacy,
                 Probe::Discover => self.modern,
             };
             self.option == EraOption::Auto && speaks && !self.has_refused(next)
@@ -136,7 +143,12 @@ impl Detection {
             (Probe::Initialize, Got::Stateless) => Next::Speak(Era::Legacy),
             (Probe::Discover, Got::Modern) => Next::Speak(Era::Modern),
             (Probe::Discover, _) if self.offer.is_some() => Next::Speak(Era::Legacy),
-            (Probe::Discover, Got::Refused) if may_ask(Probe::Initialize) => Next::Ask(Probe::Initialize),
+            (Probe::Endpoint, Got::Endpoint) => Next::Speak(Era::Sse),
+            (Probe::Discover | Probe::Endpoint, Got::Refused) if may_ask(Probe::Initialize) => {
+                Next::Ask(Probe::Initialize)
+            }
+            (Probe::Endpoint, Got::Refused) if may_ask(Probe::Discover) => Next::Ask(Probe::Discover),
+            (_, Got::Refused) if may_ask(Probe::Endpoint) => Next::Ask(Probe::Endpoint),
             _ => Next::Fail,
         }
     }
@@ -176,6 +188,7 @@ mod tests {
     type Row = (EraOption, Option<Era>, &'static [Got], &'static [Probe], Next);
 
     const BOTH: &[Probe] = &[Probe::Initialize, Probe::Discover];
+    const ALL: &[Probe] = &[Probe::Initialize, Probe::Discover, Probe::Endpoint];
 
     fn detection(option: EraOption) -> Detection {
         Detection::new(option, true, true)
@@ -204,15 +217,17 @@ mod tests {
 
     #[test]
     fn a_server_is_asked_in_the_order_in_which_calls_survive_most() {
-        use Got::{Failed, Modern, Refused, Session, Stateless};
+        use Got::{Endpoint, Failed, Modern, Refused, Session, Stateless};
         use Probe::{Discover, Initialize};
-        let rows: [Row; 17] = [
+        let rows: [Row; 23] = [
             (EraOption::Auto, None, &[Session], &[Initialize], Next::Speak(Era::Legacy)),
             (EraOption::Auto, None, &[Stateless, Modern], BOTH, Next::Speak(Era::Modern)),
             (EraOption::Auto, None, &[Stateless, Refused], BOTH, Next::Speak(Era::Legacy)),
             (EraOption::Auto, None, &[Stateless, Failed], BOTH, Next::Speak(Era::Legacy)),
             (EraOption::Auto, None, &[Refused, Modern], BOTH, Next::Speak(Era::Modern)),
-            (EraOption::Auto, None, &[Refused, Refused], BOTH, Next::Fail),
+            (EraOption::Auto, None, &[Refused, Refused, Endpoint], ALL, Next::Speak(Era::Sse)),
+            (EraOption::Auto, None, &[Refused, Refused, Refused], ALL, Next::Fail),
+            (EraOption::Auto, None, &[Refused, Refused, Failed], ALL, Next::Fail),
             (EraOption::Auto, None, &[Refused, Failed], BOTH, Next::Fail),
             (EraOption::Auto, None, &[Failed], &[Initialize], Next::Fail),
             (EraOption::Auto, Some(Era::Legacy), &[Session], &[Initialize], Next::Speak(Era::Legacy)),
@@ -225,11 +240,21 @@ mod tests {
                 Next::Speak(Era::Legacy),
             ),
             (EraOption::Auto, Some(Era::Modern), &[Failed], &[Discover], Next::Fail),
+            (EraOption::Auto, Some(Era::Sse), &[Endpoint], &[Probe::Endpoint], Next::Speak(Era::Sse)),
+            (
+                EraOption::Auto,
+                Some(Era::Sse),
+                &[Refused, Refused, Modern],
+                &[Probe::Endpoint, Initialize, Discover],
+                Next::Speak(Era::Modern),
+            ),
             (EraOption::Legacy, None, &[Stateless], &[Initialize], Next::Speak(Era::Legacy)),
             (EraOption::Legacy, None, &[Refused], &[Initialize], Next::Fail),
             (EraOption::Legacy, Some(Era::Modern), &[Refused], &[Initialize], Next::Fail),
             (EraOption::Modern, None, &[Modern], &[Discover], Next::Speak(Era::Modern)),
             (EraOption::Modern, None, &[Refused], &[Discover], Next::Fail),
+            (EraOption::Sse, None, &[Endpoint], &[Probe::Endpoint], Next::Speak(Era::Sse)),
+            (EraOption::Sse, None, &[Refused], &[Probe::Endpoint], Next::Fail),
         ];
         for (option, known, answers, asked, end) in rows {
             let ran = run(detection(option), known, answers);
@@ -242,8 +267,8 @@ mod tests {
         let only = |legacy, modern| Detection::new(EraOption::Auto, legacy, modern);
         let modern = run(only(false, true), None, &[Got::Refused]);
         assert_eq!(modern, (vec![Probe::Discover], Next::Fail));
-        let legacy = run(only(true, false), None, &[Got::Refused]);
-        assert_eq!(legacy, (vec![Probe::Initialize], Next::Fail));
+        let legacy = run(only(true, false), None, &[Got::Refused, Got::Refused]);
+        assert_eq!(legacy, (vec![Probe::Initialize, Probe::Endpoint], Next::Fail));
         let stateless = run(only(true, false), None, &[Got::Stateless]);
         assert_eq!(stateless, (vec![Probe::Initialize], Next::Speak(Era::Legacy)));
     }
@@ -255,9 +280,11 @@ mod tests {
         auto.begins(None);
         assert_eq!(auto.hears(Got::Refused, Some(&first)), Next::Ask(Probe::Discover));
         auto.asks(Probe::Discover);
+        assert_eq!(auto.hears(Got::Refused, Some(&last)), Next::Ask(Probe::Endpoint));
+        auto.asks(Probe::Endpoint);
         assert_eq!(auto.hears(Got::Refused, Some(&last)), Next::Fail);
         let told = auto.sums_up(last.clone());
-        let text = "the server speaks no protocol of ours (initialize: 405; server/discover: 404)";
+        let text = "the server speaks no protocol of ours (initialize: 405; server/discover: 404; GET: 404)";
         assert_eq!((told.text.as_str(), told.diagnostics.last_status), (text, Some(405)));
         auto.begins(None);
         assert_eq!(auto.hears(Got::Refused, Some(&first)), Next::Ask(Probe::Discover));

@@ -17,6 +17,8 @@ pub(crate) enum Dialect {
     Legacy,
     /// 2026-07-28: requests on their own, whose bodies are their lives.
     Modern(Modern),
+    /// 2024-11-05: one stream that brings all answers.
+    Sse,
 }
 
 /// What the headers of a modern request repeat of its body (MCP 2026-07-28, *Streamable HTTP*).
@@ -146,7 +148,7 @@ impl Dialect {
     /// What a request of this method speaks, in words like these.
     pub(crate) fn about(&self, rpc: &str, params: &str) -> Self {
         match self {
-            Self::Legacy => Self::Legacy,
+            Self::Legacy | Self::Sse => self.clone(),
             Self::Modern(modern) => Self::Modern(Modern { name: name_of(rpc, params), ..modern.clone() }),
         }
     }
@@ -155,7 +157,7 @@ impl Dialect {
     pub(crate) fn missing_meta<'a>(&'a self, params: &str) -> Option<&'a str> {
         match self {
             Self::Modern(modern) if field(params, &["_meta", VERSION]).is_none() => Some(&modern.meta),
-            Self::Modern(_) | Self::Legacy => None,
+            Self::Modern(_) | Self::Legacy | Self::Sse => None,
         }
     }
 
@@ -163,6 +165,7 @@ impl Dialect {
         match self {
             Self::Legacy => Era::Legacy,
             Self::Modern(_) => Era::Modern,
+            Self::Sse => Era::Sse,
         }
     }
 
@@ -191,6 +194,8 @@ impl Dialect {
                 put("mcp-method", Some(asking.rpc.to_string()));
                 put("mcp-name", name.clone());
             }
+            // Its servers, and their lists of what a page may send, know none.
+            Self::Sse => {}
         }
         put("last-event-id", asking.cursor);
         headers
@@ -198,7 +203,12 @@ impl Dialect {
 
     /// Whether its messages live and die with a session.
     pub(crate) fn has_session(&self) -> bool {
-        *self == Self::Legacy
+        matches!(self, Self::Legacy | Self::Sse)
+    }
+
+    /// Whether a POST is answered elsewhere: on the stream of the session.
+    pub(crate) fn answers_elsewhere(&self) -> bool {
+        *self == Self::Sse
     }
 
     /// Whether an event id is a place in its stream.
@@ -213,7 +223,7 @@ impl Dialect {
 
     pub(crate) fn cancel_by(&self) -> CancelBy {
         match self {
-            Self::Legacy => CancelBy::Notice,
+            Self::Legacy | Self::Sse => CancelBy::Notice,
             Self::Modern(_) => CancelBy::Body,
         }
     }
@@ -221,7 +231,7 @@ impl Dialect {
     /// What asks whether the server lives: of a modern one, what it is.
     pub(crate) fn probe_with(&self) -> Question<'_> {
         match self {
-            Self::Legacy => Question { rpc: "ping", meta: "", dialect: Self::Legacy },
+            Self::Legacy | Self::Sse => Question { rpc: "ping", meta: "", dialect: self.clone() },
             Self::Modern(modern) => Question {
                 rpc: "server/discover",
                 meta: &modern.meta,
@@ -290,6 +300,7 @@ mod tests {
         assert_eq!(headers(&legacy, Method::Delete, None), session);
         let body = "mcp-protocol-version: 2026-07-28; mcp-method: tools/call; mcp-name: t";
         assert_eq!(headers(&modern(), Method::Post, None), format!("{posts}{body}"));
+        assert_eq!(headers(&Dialect::Sse, Method::Post, None), posts.trim_end_matches("; "));
     }
 
     #[test]
@@ -300,7 +311,7 @@ mod tests {
                 assert_eq!((modern.version.as_str(), modern.meta.as_str()), ("2026-07-28", meta));
                 modern.name
             }
-            Dialect::Legacy => panic!("it is modern: {rpc}"),
+            Dialect::Legacy | Dialect::Sse => panic!("it is modern: {rpc}"),
         };
         for (rpc, params, expected) in [
             ("tools/call", r#"{"arguments":{"name":"no"},"name":"t"}"#, Some("t")),
@@ -323,10 +334,12 @@ mod tests {
         for (dialect, era, session, cancel) in [
             (Dialect::Legacy, Era::Legacy, true, CancelBy::Notice),
             (modern(), Era::Modern, false, CancelBy::Body),
+            (Dialect::Sse, Era::Sse, true, CancelBy::Notice),
         ] {
             assert_eq!((dialect.era(), dialect.cancel_by()), (era, cancel));
-            assert_eq!((dialect.has_session(), dialect.can_resume()), (session, session));
+            assert_eq!((dialect.has_session(), dialect.can_resume()), (session, era == Era::Legacy));
             assert_eq!(dialect.is_endless("subscriptions/listen"), !session);
+            assert_eq!(dialect.answers_elsewhere(), era == Era::Sse);
             assert!(!dialect.is_endless("tools/call"));
         }
     }

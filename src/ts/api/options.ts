@@ -159,12 +159,12 @@ export interface TransportOptions {
   onSessionLost?: "replace" | "fail";
   /**
    * How it is found out what the server speaks. `auto` asks for the era in which a call survives most: `initialize` first,
-   * for only its streams can be resumed, then `server/discover`. `legacy` and `modern` ask the first or the second of these
-   * alone; `resumable` was a name of `auto`. A {@link LandfallTransport} asks nothing: its Client's messages say what they
+   * for only its streams can be resumed, then `server/discover`, then a GET for the `endpoint` event of HTTP+SSE (2024-11-05).
+   * `legacy`, `modern` and `sse` ask the first, second or third of these alone; `resumable` was a name of `auto`. A {@link LandfallTransport} asks nothing: its Client's messages say what they
    * are.
    * @defaultValue `auto`
    */
-  era?: "auto" | "legacy" | "modern" | "resumable";
+  era?: "auto" | "legacy" | "modern" | "sse" | "resumable";
   /**
    * The protocol versions to accept, the preferred one first.
    * @defaultValue `2026-07-28`, `2025-11-25`, `2025-06-18`, `2025-03-26`

@@ -284,7 +284,7 @@ function choices(options: ConnectOptions) {
     ...(onSessionLost === undefined
       ? {}
       : { onSessionLost: oneOf("onSessionLost", onSessionLost, ["replace", "fail"]) }),
-    era: oneOf("era", options.era ?? "auto", ["auto", "legacy", "modern", "resumable"]),
+    era: oneOf("era", options.era ?? "auto", ["auto", "legacy", "modern", "sse", "resumable"]),
     full: oneOf("diagnostics", options.diagnostics ?? "redacted", ["redacted", "full"]) === "full",
     terminate,
     ...redirects(options),

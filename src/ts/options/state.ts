@@ -7,7 +7,7 @@ import { isObject, isShallow } from "../base/json.js";
 import type { SessionFacts } from "../core/protocol.js";
 
 const shapes = {
-  era: (text: string) => text === "legacy" || text === "modern",
+  era: (text: string) => ["legacy", "modern", "sse"].includes(text),
   sessionId: (text: string) => /^[\x21-\x7e]{1,1024}$/.test(text),
   protocolVersion: (text: string) => /^\d{4}-\d\d-\d\d$/.test(text),
   greeting: isObjectText,
