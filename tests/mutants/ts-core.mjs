@@ -218,7 +218,7 @@ export default [
   },
   {
     file: "src/ts/options/state.ts",
-    from: 'era: (text: string) => text === "legacy" || text === "modern",',
+    from: 'era: (text: string) => ["legacy", "modern", "sse"].includes(text),',
     to: 'era: (text: string) => text !== "",',
     test: "tests/js/guards.call.test.mjs",
   },
