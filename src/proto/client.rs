@@ -253,11 +253,12 @@ impl Client {
         let dialect = match self.config.carry {
             true => {
                 let meta = field(&spec.params, &["_meta"]).unwrap_or(&spec.meta);
-                Dialect::of(&spec.method, &spec.params, meta)
+                let dialect = Dialect::of(&spec.method, &spec.params, meta);
+                self.hear_dialect(&dialect);
+                dialect
             }
             false => self.session.dialect.about(&spec.method, &spec.params),
         };
-        self.hear_dialect(&dialect);
         let is_endless = dialect.is_endless(&spec.method);
         let mut entry = Call::new(
             now,

@@ -137,6 +137,18 @@ fn a_stream_that_is_over_takes_the_session_with_it_and_nothing_goes_to_the_old_p
 }
 
 #[test]
+fn a_call_that_is_taken_when_its_stream_is_gone_has_nobody_to_answer_it() {
+    let (mut world, get) = connected();
+    let one = world.call();
+    let (post, _) = world.request();
+    world.cut(get);
+    assert!(world.is_pending(one), "it may be refused, and go on in the next session");
+    world.head(post, 202, "text/plain", None);
+    let failure = world.failure(one);
+    assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::Unknown));
+}
+
+#[test]
 fn so_does_a_post_to_an_endpoint_that_is_not_known_any_more() {
     for status in [404, 410] {
         let (mut world, old) = connected();
@@ -248,6 +260,10 @@ fn it_is_found_by_itself_where_nothing_else_is_known_and_at_once_where_it_was_fo
     names(&mut world, get, "/messages?id=1");
     greets(&mut world, get, PLACE);
     assert_eq!(world.facts.last().and_then(|facts| facts.era), Some(Era::Sse));
+    call(&mut world);
+    world.cut(get);
+    world.call();
+    stream(&mut world);
     let known = SessionFacts { era: Some(Era::Sse), ..SessionFacts::default() };
     let mut world = World::connecting(Options { resume: Some(known), ..auto() });
     stream(&mut world);

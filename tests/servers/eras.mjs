@@ -11,7 +11,7 @@ import { inPython, ours } from "./servers.mjs";
 
 const LEGACY = { era: "legacy", protocolVersion: "2025-11-25", resumes: true, cancels: "message" };
 const MODERN = { era: "modern", protocolVersion: "2026-07-28", resumes: false, cancels: "close" };
-const SSE = { era: "sse", protocolVersion: "2024-11-05", resumes: false, cancels: "message", path: "/sse" };
+const SSE = { era: "sse", protocolVersion: "2025-11-25", resumes: false, cancels: "message", path: "/sse" };
 
 const installed = (name) => fileURLToPath(new URL(`../../node_modules/${name}`, import.meta.url));
 

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::events::MESSAGE;
 use super::messages::Handing;
+use super::replace::LOST;
 use super::{Client, Output};
 use crate::proto::cursor::Handed;
 use crate::proto::error::Reason;
@@ -135,9 +136,12 @@ impl Client {
         self.read(now, call, exchange, body);
     }
 
-    /// The server took the request, and will answer on the session's stream.
+    /// The server took the request, and will answer on the session's stream, unless that is gone.
     fn await_elsewhere(&mut self, now: Instant, call: CallId, exchange: ExchangeId, head: &ResponseHead) {
         self.abort(exchange);
+        if self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded) {
+            return self.lost(now, call, Reason::SessionLost, DropCause::Session.into(), LOST, None);
+        }
         if let Some(stream) = self.stream(call) {
             stream.phase = Phase::Elsewhere;
         }
