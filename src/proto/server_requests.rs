@@ -103,6 +103,11 @@ impl ServerRequests {
         self.open.push(request);
     }
 
+    /// Whether one that comes under this id, as the server has it, is open already.
+    pub(crate) fn is_open(&self, call: CallId, id: &Id) -> bool {
+        self.place(call, &id.plain()).is_some()
+    }
+
     /// Whether the host has this name from here.
     pub(crate) fn knew(&self, name: &Id) -> bool {
         self.told.contains(name)

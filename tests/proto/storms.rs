@@ -66,6 +66,27 @@ fn a_server_that_closes_after_each_new_event_with_retry_0_makes_no_storm() {
     assert!(gets < 100, "{gets} resumes in {} ms", world.now.since(start).as_millis());
 }
 
+/// A store that gives new ids to what it replays: the question that the user thinks about is no news each time.
+#[test]
+fn a_question_that_is_open_and_comes_again_under_other_ids_is_nothing_new() {
+    let mut world = World::connected(options());
+    let (_, _, post) = world.streaming();
+    let question = r#"data: {"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#;
+    world.body(post, &format!("id: 1\nretry: 1\n{question}\n\n"));
+    world.end(post);
+    let start = world.now;
+    let mut gets = 0;
+    while world.now < start + Duration::from_secs(10) {
+        let (_, get, _) = world.next_request();
+        gets += 1;
+        world.head(get, 200, SSE, None);
+        world.body(get, &format!("id: r{gets}\n{question}\n\n"));
+        world.end(get);
+    }
+    assert_eq!(world.questions.len(), 1);
+    assert!(gets < 10, "{gets} resumes in {} ms", world.now.since(start).as_millis());
+}
+
 /// Every `ping` of the server's is a POST of ours, at once and beside all limits.
 #[test]
 fn a_flood_of_the_servers_pings_makes_no_flood_of_posts() {

@@ -50,7 +50,7 @@ impl Client {
         if let Some(id) = named {
             self.note_came(call, id, print);
         }
-        if !matches!(payload, Payload::Other) {
+        if self.is_news(call, &payload) {
             self.note_fresh(now, call, id.is_some());
         }
         let due = self.due(call, id, print);
@@ -122,6 +122,21 @@ impl Client {
             Payload::One(message) => answers(message),
             Payload::Many(messages) => {
                 messages.iter().any(|(_, message)| message.as_ref().is_some_and(answers))
+            }
+            Payload::Other => false,
+        }
+    }
+
+    /// Whether it holds a message that is new: a question that is open is none, whatever its event is called.
+    fn is_news(&self, call: CallId, payload: &Payload) -> bool {
+        let is_new = |message: &Message| match message {
+            Message::Request { id, .. } => !self.server_requests.is_open(call, id),
+            _ => true,
+        };
+        match payload {
+            Payload::One(message) => is_new(message),
+            Payload::Many(messages) => {
+                messages.iter().any(|(_, message)| message.as_ref().is_none_or(is_new))
             }
             Payload::Other => false,
         }
