@@ -76,3 +76,26 @@ fn a_scheduler_in_a_hurry_passes_no_floor() {
     let (wait, ..) = world.next_request();
     assert!(wait >= 200.0, "{wait}");
 }
+
+/// The rest of the wait before a race, which our own clock had, ended the wait after the drop.
+#[test]
+fn a_wait_that_the_host_has_takes_the_place_of_the_one_before() {
+    let mut world = World::carried(Options { scheduler: true, ..options() });
+    let (call, post) = streaming(&mut world, spec("5"));
+    world.body(post, &note("e1", "a"));
+    world.pass(45_000);
+    // It is silent: the host ends the wait before the resume beside it, which gets a 503, and the one after that.
+    world.client.reconnect(world.now, call);
+    world.drain();
+    let (get, _) = world.request();
+    world.head(get, 503, "", None);
+    world.client.reconnect(world.now, call);
+    world.drain();
+    assert!(world.requests.is_empty(), "GETs keep their distance");
+    world.cut(post);
+    world.pass(3_000);
+    assert!(world.requests.is_empty(), "the host has not ended the wait");
+    world.client.reconnect(world.now, call);
+    world.drain();
+    world.request();
+}

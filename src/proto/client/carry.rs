@@ -168,6 +168,8 @@ impl Client {
         match self.stream(call).filter(|_| wants) {
             Some(stream) => {
                 stream.scheduled = true;
+                // It takes the place of the one before, of which our own clock may have had the rest.
+                self.timers.stop(Owner::Call(call), Clock::Wait);
                 self.outputs.push_back(Output::Schedule(call, wait, barren + 1));
             }
             None => self.timers.set(Owner::Call(call), Clock::Wait, now + wait),
