@@ -101,6 +101,8 @@ pub(crate) struct Watch {
     pub(crate) because: Option<&'static str>,
     /// A redirect is to be followed.
     pub(crate) hop: bool,
+    /// How many were followed in a row.
+    pub(crate) hops: u32,
     /// Resumes that failed since something new came.
     pub(crate) vain: usize,
     /// Something new came since the last resume was answered.
@@ -158,6 +160,7 @@ impl Watch {
             given_token: None,
             because: None,
             hop: false,
+            hops: 0,
             vain: 0,
             brought: false,
         }

@@ -340,7 +340,12 @@ impl<'a> World<'a> {
                 self.agenda.hasten(self.now, u64::from(ms) * 1_000);
                 self.outage =
                     self.outage.map(|(until, how)| (until.saturating_sub(u64::from(ms) * 1_000), how));
-                self.judge.on_clock_back();
+                // Who wakes with the rest of the world wakes that much earlier, too: else what waited for it would be heard
+                // behind what came later.
+                if self.now < self.asleep {
+                    self.asleep = self.asleep.saturating_sub(u64::from(ms) * 1_000).max(self.now);
+                }
+                self.judge.on_clock_back(self.now, self.asleep);
             }
             Incident::Wake if self.now >= self.asleep => self.input(Input::Timeout),
             Incident::Close if !self.closed => {

@@ -43,6 +43,7 @@ impl Judge<'_> {
             let is_stray = |(_, mark): &(usize, Mark)| matches!(mark, Mark::Stray);
             if link.request.method == Method::Post && stretch.marks.iter().any(is_stray) {
                 seen.heard(now);
+                seen.is_new();
             }
             let is_event = |mark: &Mark| !matches!(mark, Mark::Retry(_));
             if link.request.method == Method::Post || stretch.marks.iter().any(|(_, mark)| is_event(mark)) {
@@ -60,7 +61,8 @@ impl Judge<'_> {
                 if head.status != 200 {
                     seen.dropped = Some(now);
                 }
-                seen.hop = matches!(head.redirect, Some(Redirect::To(_)));
+                // What follows more of them is no part of this attempt, and judged by itself.
+                seen.hop = matches!(head.redirect, Some(Redirect::To(_))) && seen.hops < MOST_HOPS;
                 let ordered = head.retry_after.as_deref().and_then(|after| after.parse::<u64>().ok());
                 seen.ordered = seen.ordered.max(now + ordered.unwrap_or_default() * SECOND);
                 let refused =
@@ -380,6 +382,8 @@ impl Judge<'_> {
     }
 }
 
+/// Redirects that one attempt may follow.
+const MOST_HOPS: u32 = 5;
 /// After so many resumes that each bring all of a session, nobody remembers the first.
 const MANY: usize = 30;
 

@@ -83,7 +83,12 @@ impl Judge<'_> {
     }
 
     /// The clock stands still: what is made meanwhile is made in no time.
-    pub(crate) fn on_clock_back(&mut self) {
+    pub(crate) fn on_clock_back(&mut self, now: Time, asleep: Time) {
+        for watch in self.watches.iter_mut().filter(|watch| watch.ended.is_none()) {
+            if let Some(woke) = watch.woke.filter(|woke| *woke > now) {
+                (watch.woke, watch.slept) = (Some(asleep), watch.slept - (woke - asleep));
+            }
+        }
         self.stood_still = true;
     }
 

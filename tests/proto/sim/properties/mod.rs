@@ -269,7 +269,13 @@ impl<'a> Judge<'a> {
             let watch = request.call.and_then(|call| self.watched(call));
             watch.is_some_and(|watch| self.watches[watch].posts.is_empty())
         };
-        let counts = |request: &&HttpRequest| bounded && !begins(request) && !is_first(request);
+        // Where a redirect leads to is part of the same attempt: five of them at most.
+        let is_hop = |request: &HttpRequest| {
+            let watch = request.call.and_then(|call| self.watched(call));
+            watch.is_some_and(|watch| self.watches[watch].hop)
+        };
+        let counts =
+            |request: &&HttpRequest| bounded && !begins(request) && !is_first(request) && !is_hop(request);
         if let Some(request) = transmitted(output).filter(counts) {
             self.recent.push_back(now);
             self.recent.retain(|at| *at + MINUTE > now);

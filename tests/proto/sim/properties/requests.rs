@@ -48,6 +48,8 @@ impl Judge<'_> {
         }
         let Some(watch) = link.call else { return };
         self.check_alone(now, watch);
+        let seen = &mut self.watches[watch];
+        seen.hops = if seen.hop { seen.hops + 1 } else { 0 };
         match request.method {
             Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
             _ => {
@@ -113,6 +115,7 @@ impl Judge<'_> {
         let may_be_executed = seen.adopts || seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
         let early = seen.floor.take().is_some_and(|floor| now < floor);
         seen.posts.push((id, Sent::Unknown));
+        seen.hop = false;
         let trail = std::mem::take(&mut seen.trail);
         seen.orphans.extend(trail.in_hand());
         seen.is_new();
