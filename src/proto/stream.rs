@@ -239,6 +239,16 @@ impl Stream {
         matches!(self.phase, Phase::Reading(..))
     }
 
+    /// Whether its request was answered by an event stream, that may be over by now.
+    pub(crate) fn has_opened(&self) -> bool {
+        match &self.phase {
+            Phase::Reading(_, body) => matches!(body, Body::Events(_)),
+            Phase::Waiting | Phase::Queued | Phase::Resuming(..) | Phase::Asking => true,
+            Phase::Held(resend) => *resend == Resend::Get,
+            Phase::Posting(_) | Phase::Elsewhere => false,
+        }
+    }
+
     /// The event stream that is open.
     pub(crate) fn events(&mut self) -> Option<&mut Events> {
         match &mut self.phase {

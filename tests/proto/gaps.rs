@@ -1,7 +1,9 @@
 //! Gaps: certain, likely, order; and no false alarm.
 
-use crate::world::{note, options, result, World, SSE};
-use landfall::proto::{CallId, Event, ExchangeId, GapKind, Input, OnGap, Options, Outcome, Reason};
+use crate::world::{id_of, note, options, result, safe, World, SSE};
+use landfall::proto::{
+    CallId, CallSpec, Event, ExchangeId, GapKind, Input, OnGap, Options, Outcome, Reason, ResponseHead,
+};
 
 /// A call that saw these ids live, was cut, and was resumed.
 fn resumed(world: &mut World, ids: &[&str]) -> (CallId, String, ExchangeId) {
@@ -133,10 +135,10 @@ fn on_gap_fails_the_call_or_sends_it_again_where_that_is_safe() {
         replay: landfall::proto::ReplayOption::Caller,
         ..options()
     });
-    let call = world.call_with(landfall::proto::CallSpec {
+    let call = world.call_with(CallSpec {
         method: "tools/call".to_string(),
         idempotent: true,
-        ..landfall::proto::CallSpec::default()
+        ..CallSpec::default()
     });
     let (post, _) = world.request();
     world.head(post, 200, SSE, None);
@@ -228,4 +230,24 @@ fn the_ids_of_blocks_that_bring_no_message_are_not_missing() {
     world.head(get, 200, SSE, None);
     world.body(get, &("id: k/7\n\n".to_string() + &note("k/11", "x")));
     assert!(world.names().contains(&"gap"), "k/8 to k/10 are");
+}
+
+#[test]
+fn of_a_request_that_is_refused_nothing_is_missing_and_it_goes_again_when_the_server_says() {
+    let mut world = World::connected(options());
+    let call = world.call_with(CallSpec { on_gap: Some(OnGap::Reissue), ..safe() });
+    let (post, _) = world.request();
+    let content_type = Some("text/plain".to_string());
+    let retry_after = Some("3".to_string());
+    world
+        .input_head(post, ResponseHead { status: 408, content_type, retry_after, ..ResponseHead::default() });
+    world.client.report_gap(world.now, call);
+    world.drain();
+    assert!(!world.names().contains(&"gap") && world.aborted.is_empty());
+    world.end(post);
+    let (wait, post, request) = world.next_request();
+    assert!(wait >= 3_000.0, "{wait}");
+    world.head(post, 200, SSE, None);
+    world.body(post, &result(&id_of(&request)));
+    assert!(world.answer(call).contains("ok"));
 }

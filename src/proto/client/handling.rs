@@ -11,7 +11,7 @@ use crate::proto::gap::split;
 use crate::proto::jsonrpc::{field, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::repeats::Print;
-use crate::proto::stream::Phase;
+use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -279,10 +279,7 @@ impl Client {
         after: Option<&str>,
     ) {
         let (before, after) = (before.map(|id| self.shown(id)), after.map(|id| self.shown(id)));
-        // Without a stream nothing was received, so nothing can be missing.
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.lineage.stream.is_some()) else {
-            return;
-        };
+        let Some(entry) = self.ledger.get(call).filter(may_miss) else { return };
         entry.diagnostics.gaps += 1;
         self.stats.gaps += 1;
         let event = Event::Gap { kind, certain, before, after };
@@ -293,9 +290,7 @@ impl Client {
     }
 
     fn act_on_gap(&mut self, now: Instant, call: CallId) {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.lineage.stream.is_some()) else {
-            return;
-        };
+        let Some(entry) = self.ledger.get(call).filter(may_miss) else { return };
         let text = "events are missing after a resume";
         match entry.request.on_gap {
             OnGap::Continue => {}
@@ -305,4 +300,9 @@ impl Client {
             OnGap::Fail => self.fail(now, call, Reason::Gap, text),
         }
     }
+}
+
+/// Whether something can be missing: of a request that was not answered by a stream nothing was received.
+fn may_miss(entry: &&mut Call) -> bool {
+    entry.lineage.stream.as_ref().is_some_and(Stream::has_opened)
 }
