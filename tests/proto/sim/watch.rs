@@ -171,9 +171,10 @@ impl Watch {
         !self.posts.is_empty() || self.gets > 0
     }
 
-    /// A message came: what bounds silence begins anew.
+    /// A message came: what bounds silence begins anew. A wait that no clock counts goes on: it may have come on another's
+    /// stream.
     pub(crate) fn heard(&mut self, now: Time) {
-        (self.heard, self.rested, self.resting) = (Some(now), 0, None);
+        (self.heard, self.rested, self.resting) = (Some(now), 0, self.resting.map(|_| now));
     }
 
     /// Something new came.

@@ -2,8 +2,9 @@
 
 use landfall::proto::CallId;
 
+use super::sessions::session;
 use super::Judge;
-use crate::sim::network::Network;
+use crate::sim::network::{LinkId, Network};
 
 impl Judge<'_> {
     /// The caller names a call himself.
@@ -15,21 +16,25 @@ impl Judge<'_> {
     }
 
     /// A call goes out under the id and the token that its caller gave, and again under another id of the same type.
-    pub(super) fn check_names(&mut self, watch: usize, body: &str, network: &Network) {
+    /// What goes again as it was keeps its id, unless another session is in use by then.
+    pub(super) fn check_names(&mut self, watch: usize, id: LinkId, network: &Network) {
+        let link = &network.links[id];
+        let body = link.request.body.as_deref().unwrap_or_default();
         let seen = &mut self.watches[watch];
         let Some(first) = seen.wire_ids.first().cloned() else { return };
-        let id = between(body, "\"id\":", ",\"method\"").unwrap_or_default().to_string();
+        let named = between(body, "\"id\":", ",\"method\"").unwrap_or_default().to_string();
         let last = seen.posts.last();
-        let is_new = last.is_some_and(|(link, _)| !network.links[*link].goes_again());
+        let last = last.map(|(last, _)| &network.links[*last]);
+        let is_new = last.is_some_and(|last| !last.goes_again() || session(last) != session(link));
         let right = match is_new {
-            true => !seen.wire_ids.contains(&id) && id.starts_with('"') == first.starts_with('"'),
-            false => seen.wire_ids.last() == Some(&id),
+            true => !seen.wire_ids.contains(&named) && named.starts_with('"') == first.starts_with('"'),
+            false => seen.wire_ids.last() == Some(&named),
         };
         let token = seen.given_token.as_ref().map(|token| format!("\"progressToken\":{token}"));
         let has_token = token.is_none_or(|token| body.contains(&token));
         let (call, known) = (seen.plan, seen.wire_ids.clone());
         if is_new {
-            seen.wire_ids.push(id);
+            seen.wire_ids.push(named);
         }
         self.expect(right, || format!("call {call:?} goes out as {body}, and went by {known:?}"));
         self.expect(has_token, || format!("call {call:?} lost its progress token: {body}"));

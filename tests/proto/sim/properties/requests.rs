@@ -54,7 +54,7 @@ impl Judge<'_> {
             Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
             _ => {
                 self.check_reissue(now, watch, network);
-                self.check_names(watch, body, network);
+                self.check_names(watch, id, network);
                 self.on_post(now, id, watch, network);
             }
         }

@@ -76,7 +76,7 @@ impl Sessions {
     }
 }
 
-fn session(link: &Link) -> Option<&String> {
+pub(super) fn session(link: &Link) -> Option<&String> {
     let mut headers = link.request.headers.iter();
     headers.find(|(known, _)| known == "mcp-session-id").map(|(_, id)| id)
 }
