@@ -8,6 +8,7 @@ import { LandfallTransport as TransportV1 } from "../../target/npm/entry/v1.js";
 import { LandfallTransport as TransportV2 } from "../../target/npm/entry/v2.js";
 import { createModernServer } from "../server/modern/server.mjs";
 import { createFaultServer } from "../server/server.mjs";
+import { createSseServer } from "../server/sse.mjs";
 
 const INFO = { name: "compatibility", version: "1.0.0" };
 const CALL = { name: "scripted", arguments: { key: "call", steps: [] } };
@@ -32,6 +33,7 @@ const clientV2 = (mode) => () => new ClientV2(INFO, { versionNegotiation: { mode
 const CLIENTS = {
   "connect, legacy": standAlone("legacy"),
   "connect, modern": standAlone("modern"),
+  "connect, sse": standAlone("sse"),
   "connect, auto": standAlone("auto"),
   "SDK 1's Client": dropIn(() => new ClientV1(INFO), TransportV1),
   "SDK 2's Client, legacy": dropIn(clientV2("legacy"), TransportV2),
@@ -43,6 +45,9 @@ const MODERN = "modern 2026-07-28";
 /** What a client of one era is told of a server of the other: by its SDK's Client what the server said, no more. */
 const ONLY_MODERN = /the server speaks protocol version 2026-07-28 only/;
 const SAID = /: Unsupported protocol version$/;
+/** What an SDK's Client says of any of these is what the server said. */
+const NO_STREAM = /GET: the server answered 40\d/;
+const NO_SUCH = /40[45]|Cannot POST/;
 const NO_DISCOVER = /the server refused server\/discover/;
 
 const SERVERS = {
@@ -50,6 +55,7 @@ const SERVERS = {
     start: () => createFaultServer(),
     "connect, legacy": LEGACY,
     "connect, modern": NO_DISCOVER,
+    "connect, sse": NO_STREAM,
     "connect, auto": LEGACY,
     "SDK 1's Client": "answer",
     "SDK 2's Client, legacy": "answer",
@@ -59,15 +65,27 @@ const SERVERS = {
     start: () => createModernServer(),
     "connect, legacy": ONLY_MODERN,
     "connect, modern": MODERN,
+    "connect, sse": NO_STREAM,
     "connect, auto": MODERN,
     "SDK 1's Client": SAID,
     "SDK 2's Client, legacy": SAID,
     "SDK 2's Client, auto": "answer",
   },
+  "HTTP+SSE only": {
+    start: () => createSseServer(),
+    "connect, legacy": NO_SUCH,
+    "connect, modern": NO_SUCH,
+    "connect, sse": "sse 2024-11-05",
+    "connect, auto": "sse 2024-11-05",
+    "SDK 1's Client": NO_SUCH,
+    "SDK 2's Client, legacy": NO_SUCH,
+    "SDK 2's Client, auto": NO_SUCH,
+  },
   "both, with sessions": {
     start: () => createModernServer({ legacy: "sessions" }),
     "connect, legacy": LEGACY,
     "connect, modern": MODERN,
+    "connect, sse": NO_STREAM,
     "connect, auto": LEGACY,
     "SDK 1's Client": "answer",
     "SDK 2's Client, legacy": "answer",
@@ -77,6 +95,7 @@ const SERVERS = {
     start: () => createModernServer({ legacy: "stateless" }),
     "connect, legacy": LEGACY,
     "connect, modern": MODERN,
+    "connect, sse": NO_STREAM,
     "connect, auto": MODERN,
     "SDK 1's Client": "answer",
     "SDK 2's Client, legacy": "answer",

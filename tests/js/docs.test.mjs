@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { suites } from "../../www/build/suites.mjs";
 import { pictures } from "../../www/docs/pictures.mjs";
+import { whichServer } from "../servers/eras.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (name) => readFileSync(join(root, name), "utf8");
@@ -34,6 +35,11 @@ test("every link of a document leads somewhere", () => {
       else assert.ok(existsSync(join(root, dirname(name), path)), `${name}: ${to}`);
     }
   }
+});
+
+test("the README's table of servers is what their tests prove", () => {
+  const [, table] = /<!-- servers -->\n([\s\S]*?)\n<!-- \/servers -->/.exec(read("README.md")) ?? [];
+  assert.equal(table, whichServer());
 });
 
 test("every make target that a document names is there", () => {

@@ -33,3 +33,53 @@ export const ERA_SERVERS = [
   { name: "HTTP+SSE of Python SDK 2", ...SSE, ...inPython("venv", "sse2.py") },
   { name: "HTTP+SSE of Python SDK 1", ...SSE, ...inPython("venv-mcp1", "sse1.py") },
 ];
+
+/** What is asked of each kind, in order, before the first call. */
+export function probesOf({ era, name }) {
+  if (era === "sse") return ["initialize 4xx", "server/discover 4xx", "GET 200", ...CONFIRMED];
+  if (era === "modern")
+    return [name.includes("both") ? "initialize 200" : "initialize 400", "server/discover 200"];
+  return ["initialize 200", "notifications/initialized 202"];
+}
+const CONFIRMED = ["initialize 202", "notifications/initialized 202"];
+
+/** How a call ends whose stream is cut: as `reason outcome`, where it has no answer. */
+export function whenCut({ era }) {
+  return { legacy: undefined, modern: "stream_lost unknown", sse: "session_lost unknown" }[era];
+}
+
+/** The table of README.md, which the tests of `tests/interop/eras.test.mjs` prove row by row. */
+export function whichServer() {
+  const asked = (kind) => {
+    const rpcs = probesOf(kind).map((probe) => probe.split(" ")[0]);
+    return [...new Set(rpcs)]
+      .filter((rpc) => !rpc.startsWith("notifications"))
+      .map(marked)
+      .join(", ");
+  };
+  const ends = (kind) => whenCut(kind)?.split(" ").map(marked).join(", ") ?? "resumed: the answer, one run";
+  const again = (kind) =>
+    kind.resumes ? "resumed: the answer, one run" : "sent again: the answer, two runs";
+  const cancel = ({ cancels }) =>
+    cancels === "close" ? "its body is closed" : marked("notifications/cancelled");
+  const rows = ERA_SERVERS.map((kind) => [
+    kind.name,
+    asked(kind),
+    `${kind.era}, ${kind.protocolVersion}`,
+    ends(kind),
+    again(kind),
+    cancel(kind),
+  ]);
+  const head = [
+    "server",
+    "is asked",
+    "is spoken to",
+    "a call that is cut",
+    "a cut call that only reads",
+    "a cancel",
+  ];
+  const line = (cells) => `| ${cells.join(" | ")} |`;
+  return [head, head.map(() => "---"), ...rows].map(line).join("\n");
+}
+
+const marked = (word) => (word === "GET" ? "a GET" : `\`${word}\``);
