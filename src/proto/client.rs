@@ -28,6 +28,7 @@ mod repeats;
 mod replace;
 mod send;
 mod settle;
+mod task;
 mod texts;
 mod untold;
 
@@ -153,6 +154,8 @@ pub struct CallSpec {
     /// The parameters that the tool declares by `x-mcp-header`, as texts by the names behind `Mcp-Param-`. A modern request
     /// repeats them.
     pub declared_params: Vec<(String, String)>,
+    /// Take this task of the server's up, instead of sending the request.
+    pub task: Option<String>,
     /// The caller has a timer of its own: `callMs` and `firstByteMs` hold only if set, `deadlineMs` is an hour.
     pub timed: bool,
 }
@@ -246,6 +249,7 @@ impl Client {
     /// The call's clocks contradict each other, or those of the client; then nothing was done.
     pub fn call(&mut self, now: Instant, spec: CallSpec) -> Result<CallId, ConfigError> {
         self.begin(now);
+        let spec = self.declare_tasks(spec);
         let call = CallId(self.next_call);
         let timeouts = spec.timeouts.over(&self.config.timeout_options).derive(spec.timed)?;
         let progress = spec.progress.then(|| Id::String(self.request_id(call)));
@@ -276,12 +280,16 @@ impl Client {
                 wants_tokens: spec.wants_tokens,
                 params: HeaderParams { given: spec.param_headers, declared: spec.declared_params },
                 answers: None,
+                on_behalf: None,
                 timeouts: if is_endless { timeouts.endless() } else { timeouts },
             },
         );
         entry.delivery.wire_ids = spec.id.as_deref().and_then(Id::read).into_iter().collect();
         if let Some(token) = spec.resumption_token {
             entry.adopt(token);
+        }
+        if let Some(task) = spec.task {
+            entry.take_up(task);
         }
         self.stats.calls += u64::from(entry.request.kind == Kind::Request);
         let call = self.open(entry);

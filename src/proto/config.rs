@@ -73,6 +73,8 @@ pub struct Options {
     pub max_pending_bytes: Option<f64>,
     /// A session that another client began: go on with it instead of a handshake.
     pub resume: Option<SessionFacts>,
+    /// A call that its server answers by a task is carried to its end: `tasks`.
+    pub tasks: bool,
     /// The session is an SDK's Client's, which does the handshake itself: its messages are carried.
     pub carry: bool,
     /// Keep a GET stream open for what belongs to no call.
@@ -131,6 +133,7 @@ pub struct Config {
     pub(crate) max_pending_events: usize,
     pub(crate) max_pending_bytes: usize,
     pub(crate) resume: Option<SessionFacts>,
+    pub(crate) tasks: bool,
     pub(crate) carry: bool,
     pub(crate) listen: bool,
     pub(crate) auth: bool,
@@ -187,6 +190,7 @@ impl Config {
             max_pending_events: count("limits.maxPending.events", options.max_pending_events, 1.0, 256)?,
             max_pending_bytes: count("limits.maxPending.bytes", options.max_pending_bytes, 1.0, 4 << 20)?,
             resume: options.resume,
+            tasks: options.tasks,
             carry: options.carry,
             listen: options.listen,
             auth: options.auth,

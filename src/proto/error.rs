@@ -47,8 +47,12 @@ pub enum Reason {
     MalformedResponse,
     /// A named limit was passed.
     MessageTooLarge,
-    /// The server answered the handshake with an error.
+    /// The server breaks the protocol, refused the handshake, or wants input that is not to be had.
     ProtocolError,
+    /// The server does not know the task any more.
+    TaskLost,
+    /// The server cancelled the task.
+    TaskCancelled,
     /// More calls wait than `limits.maxQueued`.
     QueueFull,
     /// The caller cancelled.
@@ -85,6 +89,8 @@ impl Reason {
             | Self::UnsupportedVersion
             | Self::MalformedResponse
             | Self::ProtocolError
+            | Self::TaskLost
+            | Self::TaskCancelled
             | Self::QueueFull
             | Self::Closed
             | Self::InternalError => false,

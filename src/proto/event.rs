@@ -223,6 +223,9 @@ pub struct Failure {
     pub retry_safe: bool,
     /// A sentence for a person.
     pub text: String,
+    /// The server's task, where the call became one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
     /// The status of the refusal, where the call was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
@@ -414,6 +417,16 @@ pub enum Event {
     SessionReplaced {
         /// Whether the server has other capabilities now.
         capabilities_changed: bool,
+    },
+    /// The call became a task of the server's, or that has another status or says something else of it.
+    Task {
+        /// Its id.
+        task_id: String,
+        /// Its status, in the server's word.
+        status: String,
+        /// What the server says of it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status_message: Option<String>,
     },
     /// Something is odd, and the call goes on.
     Warning {

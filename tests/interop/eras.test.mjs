@@ -134,6 +134,21 @@ function hears(stage) {
   });
 }
 
+function asks(stage) {
+  test("what it asks by its result is answered, and the call goes on", async () => {
+    const asked = [];
+    const session = await stage.session({
+      capabilities: { elicitation: {} },
+      onRequest: async ({ method, params }) => {
+        asked.push(`${method}: ${params.message}`);
+        return { action: "accept", content: { colour: "blue" } };
+      },
+    });
+    assert.equal(await endOf(session.callTool("choose", { key: "choose" })), "answer blue");
+    assert.deepEqual(asked, ["elicitation/create: Which colour?"]);
+  });
+}
+
 for (const kind of ERA_SERVERS) {
   const skip = missing(kind).length > 0 && `not installed: ${missing(kind).join(", ")}`;
   describe(kind.name, { skip, timeout: 120_000 }, () => {
@@ -145,5 +160,6 @@ for (const kind of ERA_SERVERS) {
     calls(stage);
     isCut(stage);
     if (kind.era !== "modern") hears(stage);
+    if (kind.asks) asks(stage);
   });
 }

@@ -73,7 +73,7 @@ test("what is wrong with an option of landfall's own is refused by name", () => 
     replay: { replay: "always" },
     listen: { listen: "always" },
     store: { store: {} },
-    tasks: { tasks: true },
+    tasks: { tasks: "always" },
     headers: { headers: { "bad name": "x" } },
     fetch: { fetch: 5 },
     reconnectionScheduler: { reconnectionScheduler: 5 },

@@ -258,4 +258,16 @@ export default [
     to: "if let",
     test: "--test proto calls",
   },
+  {
+    file: "src/proto/client/settle.rs",
+    from: ".filter(|_| reason == Reason::Cancelled)",
+    to: ".filter(|_| reason.gave_up())",
+    test: "--test proto tasks",
+  },
+  {
+    file: "src/proto/client/clocks.rs",
+    from: "if entry.lineage.questions > 0 || entry.task.is_some() {",
+    to: "if entry.lineage.questions > 0 {",
+    test: "--test proto tasks",
+  },
 ];

@@ -324,4 +324,22 @@ export default [
     to: "pub(crate) const MOST: usize = 30;",
     test: "--test proto",
   },
+  {
+    file: "src/proto/machines/inputs.rs",
+    from: "if self.count == MOST_ROUNDS {",
+    to: "if self.count > MOST_ROUNDS {",
+    test: "--test proto inputs",
+  },
+  {
+    file: "src/proto/machines/task.rs",
+    from: ".max(LEAST_INTERVAL);",
+    to: ";",
+    test: "--lib proto::machines::task",
+  },
+  {
+    file: "src/proto/machines/task.rs",
+    from: "self.given.take().or_else(|| self.inputs.take_answers())",
+    to: "self.inputs.take_answers()",
+    test: "--lib proto::machines::task",
+  },
 ];

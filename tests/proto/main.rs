@@ -42,6 +42,7 @@ mod states;
 mod stats;
 mod storms;
 mod stranded;
+mod tasks;
 mod trial;
 mod trust;
 mod unreached;

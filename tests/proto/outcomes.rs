@@ -8,10 +8,10 @@ use landfall::proto::{
     Target, TimeoutOptions,
 };
 
-/// Reasons of later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
+/// Reasons of other tests and later parts, and the one that only the wrapper can give (tests/js/trap.test.mjs).
 const ELSEWHERE: [(&str, &str); 4] = [
-    ("task_lost", "tasks: the modern era"),
-    ("task_cancelled", "tasks: the modern era"),
+    ("task_lost", "tests/proto/tasks.rs"),
+    ("task_cancelled", "tests/proto/tasks.rs"),
     ("interrupted", "page lifecycle and store"),
     ("internal_error", "a trap: the wrapper's tests"),
 ];

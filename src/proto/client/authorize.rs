@@ -47,7 +47,8 @@ impl Client {
     }
 
     fn ask_provider(&mut self, now: Instant, call: CallId, challenge: Challenge) {
-        self.outputs.push_back(Output::Authorize(call, challenge));
+        let whose = self.ledger.peek(call).and_then(|entry| entry.request.on_behalf).unwrap_or(call);
+        self.outputs.push_back(Output::Authorize(whose, challenge));
         self.timers.set(Owner::Session, Clock::Handshake, now + self.config.timeouts.handshake);
     }
 

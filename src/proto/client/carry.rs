@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Client, Output};
+use super::{CallSpec, Client, Output};
 use crate::proto::era::Era;
 use crate::proto::event::{Level, Settlement};
 use crate::proto::facts::Identity;
-use crate::proto::jsonrpc::{field, string};
+use crate::proto::jsonrpc::{field, string, with_field};
 use crate::proto::ledger::{members, Call, Kind};
-use crate::proto::machines::dialect::{Dialect, Question};
+use crate::proto::machines::dialect::{meta_with_tasks, Dialect, Question};
 use crate::proto::session::{Restorable, State};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -39,6 +39,17 @@ impl Client {
         match method {
             "initialize" | "server/discover" if self.config.carry => Kind::Handshake,
             _ => Kind::Request,
+        }
+    }
+
+    /// A call of the Client's says that its server may answer it by a task, where those are carried to their ends.
+    pub(super) fn declare_tasks(&self, spec: CallSpec) -> CallSpec {
+        if !self.config.carry || !self.config.tasks || spec.method != "tools/call" {
+            return spec;
+        }
+        match field(&spec.params, &["_meta"]).map(meta_with_tasks) {
+            Some(meta) => CallSpec { params: with_field(&spec.params, &["_meta"], &meta), ..spec },
+            None => CallSpec { meta: meta_with_tasks(&spec.meta), ..spec },
         }
     }
 

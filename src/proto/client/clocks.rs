@@ -176,9 +176,11 @@ impl Client {
             (None, Some(Clock::Recovery)) => Reason::RecoveryExhausted,
             (None, _) => Reason::DeadlineExceeded,
         };
-        let text = match reason {
-            Reason::DeadlineExceeded => "no answer",
-            _ => "it had not recovered",
+        let text = match (reason, entry.task.as_deref()) {
+            (_, Some(task)) if task.misses() > 0 => "its task did not answer of late, and was not done",
+            (_, Some(_)) => "its task was not done",
+            (Reason::DeadlineExceeded, None) => "no answer",
+            (_, None) => "it had not recovered",
         };
         let text = format!("{text} within {}", self.named(call, Clock::Deadline));
         self.fail(now, call, reason, &text);
@@ -202,8 +204,8 @@ fn running_clock(entry: &Call) -> Option<Clock> {
 
 fn clock_of_stream(entry: &Call) -> Option<Clock> {
     let Some(stream) = entry.lineage.stream.as_ref() else {
-        // The server waits for our answer, and for nothing of it to be sent before.
-        if entry.lineage.questions > 0 {
+        // The server waits for our answer, or works on by itself.
+        if entry.lineage.questions > 0 || entry.task.is_some() {
             return None;
         }
         // Nothing of it was sent, but the session that it was to go to is lost.

@@ -1,6 +1,8 @@
 //! Finding out what the server speaks: asks what the machine of that name says, and adopts the words that fit
 //! (ARCHITECTURE.md, "Sessions and eras").
 
+use std::borrow::Cow;
+
 use super::Client;
 use crate::proto::era::Era;
 use crate::proto::error::Reason;
@@ -9,7 +11,7 @@ use crate::proto::facts::SessionFacts;
 use crate::proto::jsonrpc::{elements, field, string};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::detection::{Got, Next, Probe};
-use crate::proto::machines::dialect::{Dialect, Modern};
+use crate::proto::machines::dialect::{with_tasks, Dialect, Modern};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -49,7 +51,11 @@ impl Client {
 
     /// What each modern request of ours says of us.
     fn own_words(&self, version: &str) -> Modern {
-        Modern::own(version, &self.config.client_info, &self.config.capabilities)
+        let capabilities = match self.config.tasks {
+            true => with_tasks(&self.config.capabilities).into(),
+            false => Cow::Borrowed(&*self.config.capabilities),
+        };
+        Modern::own(version, &self.config.client_info, &capabilities)
     }
 
     /// Asks another question in the time of the one before. `known`: of the handshake so far.

@@ -380,6 +380,7 @@ impl Client {
                 self.on_probed(now, &settlement)
             }
             (Kind::Probe, settlement) => self.on_trial_pinged(now, call, &settlement),
+            (Kind::Task, settlement) => self.on_task_message(now, call, &settlement),
             _ => {}
         }
     }

@@ -22,11 +22,13 @@ impl Client {
         let Some((entry, result)) = self.ledger.peek(call).zip(field(text, &["result"])) else {
             return false;
         };
-        if self.config.carry || !is_modern(entry.request.kind, entry.request.dialect.era()) {
+        if !is_modern(entry.request.kind, entry.request.dialect.era()) {
             return false;
         }
         match Answer::of(&entry.request.method, result) {
             Answer::Complete => return false,
+            Answer::Task if self.config.tasks => self.on_task(now, call, result),
+            _ if self.config.carry => return false,
             Answer::InputRequired => self.on_input_required(now, call, result),
             Answer::Task | Answer::Unfit => {
                 let kind = self.fit(field(result, &["resultType"]).unwrap_or_default());
@@ -39,7 +41,8 @@ impl Client {
 
     /// How often the call was answered, and that was not its end; `None` once it has ended.
     pub(super) fn answers_taken(&self, call: CallId) -> Option<u32> {
-        Some(self.ledger.peek(call)?.rounds.count())
+        let entry = self.ledger.peek(call)?;
+        Some(entry.rounds.count() + u32::from(entry.task.is_some()))
     }
 
     fn on_input_required(&mut self, now: Instant, call: CallId, result: &str) {
@@ -63,11 +66,11 @@ impl Client {
         entry.clocks.recovery.rearm(now);
         self.ledger.forget_ids(call);
         self.ask_inputs(now, call);
-        self.send_round(now, call);
+        self.send_inputs(now, call);
     }
 
     /// Whatever is open of the call is over: it was answered.
-    fn end_exchanges(&mut self, now: Instant, call: CallId) {
+    pub(super) fn end_exchanges(&mut self, now: Instant, call: CallId) {
         self.close_open_stream(now, call);
         let open = self.leave_stream(now, call).and_then(|stream| stream.exchange());
         let earlier = self.ledger.get(call).and_then(|entry| entry.lineage.earlier.take());
@@ -77,11 +80,14 @@ impl Client {
     }
 
     /// Hands out what the call's server wants, as many at once as may be open.
-    fn ask_inputs(&mut self, now: Instant, call: CallId) {
+    pub(super) fn ask_inputs(&mut self, now: Instant, call: CallId) {
         while self.server_requests.has_room(call) {
             let Some(Input { key, method, params }) = self.inputs(call).and_then(Inputs::next) else {
                 return;
             };
+            if self.config.carry {
+                return self.fail_unasked(now, call, &method);
+            }
             let name = Id::String(self.request_id(CallId(self.next_call)));
             self.next_call += 1;
             let mut message = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":", name.text());
@@ -94,9 +100,20 @@ impl Client {
         }
     }
 
+    /// A Client takes no question in this era: it has the task's name, and may ask for it by itself.
+    fn fail_unasked(&mut self, now: Instant, call: CallId, method: &str) {
+        let method = self.fit(method);
+        let text = format!("the task wants an answer to {method}, which no Client can be asked for");
+        self.fail(now, call, Reason::ProtocolError, &text);
+    }
+
     /// What the call's server wants and did not get yet.
     fn inputs(&mut self, call: CallId) -> Option<&mut Inputs> {
-        self.ledger.get(call)?.rounds.inputs()
+        let entry = self.ledger.get(call)?;
+        match entry.task.as_deref_mut() {
+            Some(task) => Some(&mut task.inputs),
+            None => entry.rounds.inputs(),
+        }
     }
 
     /// The host answered what was wanted under this key. An error can't be told the server: there is no form for it.
@@ -116,11 +133,12 @@ impl Client {
         self.call_event(now, call, Event::InputAnswered { method });
         self.ask_inputs(now, call);
         self.request_over(now, call);
-        self.send_round(now, call);
+        self.send_inputs(now, call);
     }
 
-    /// Sends the request again, once nothing of what its server wants is missing.
-    fn send_round(&mut self, now: Instant, call: CallId) {
+    /// Sends what the call's server wants: to a task what is there, else the request again once nothing is missing.
+    pub(super) fn send_inputs(&mut self, now: Instant, call: CallId) {
+        self.update_task(now, call);
         if !self.ledger.get(call).is_some_and(|entry| entry.rounds.goes_on()) {
             return;
         }

@@ -113,9 +113,13 @@ impl Client {
             "notifications/cancelled" => self.request_cancelled(now, call, text),
             _ => None,
         };
+        let is_task = method == "notifications/tasks";
         let message = self.keep(renamed.as_deref().unwrap_or(text));
         let is_callers = self.ledger.get(call).is_some_and(|entry| entry.request.kind == Kind::Request);
         self.event(now, is_callers.then_some(call), Event::Message { message, key, seam });
+        if is_task {
+            self.on_task_told(now, text);
+        }
     }
 
     /// Responses are matched by id, not by stream. A server that got the id's type wrong, or lost it on an error, can

@@ -357,6 +357,9 @@ impl Client {
         if let Some(stream) = self.stream(call) {
             stream.scheduled = false;
         }
+        if self.ledger.peek(call).is_some_and(|entry| entry.task.is_some()) {
+            return self.poll_task(now, call);
+        }
         if self.session.listen == Some(call) && !self.awaits_endpoint(call) {
             return self.open_listen(now, call);
         }

@@ -118,6 +118,7 @@ impl Client {
         match meaning {
             Meaning::Later(reason) => {
                 let floor = head.retry_after(now.as_millis());
+                self.postpone_poll(now, call, floor);
                 self.lost(now, call, reason, DropCause::Status.into(), &text, floor);
             }
             Meaning::Final(reason) => self.fail_request(now, call, reason, &text),

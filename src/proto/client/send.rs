@@ -90,7 +90,8 @@ impl Client {
         match self.ledger.peek(call) {
             Some(entry)
                 if matches!(entry.request.kind, Kind::Notification | Kind::Terminate)
-                    || entry.is_endless() =>
+                    || entry.is_endless()
+                    || entry.task.is_some() =>
             {
                 Turn::Aside
             }
@@ -123,6 +124,9 @@ impl Client {
         self.choose_words(call);
         let Some(entry) = self.ledger.get(call) else { return };
         let kind = entry.request.kind;
+        if entry.task.is_some() {
+            return self.poll_task(now, call);
+        }
         if let Some(cursor) = entry.lineage.resume_from.take() {
             entry.lineage.stream = Some(Stream::adopted(&cursor));
             self.session.repeats.note(&cursor, None, Some(stream_of(call, ExchangeId(0))));
@@ -170,6 +174,7 @@ impl Client {
             | Kind::Answer
             | Kind::Control
             | Kind::Restore
+            | Kind::Task
             | Kind::Terminate => {
                 let at = now + entry.request.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
@@ -262,7 +267,8 @@ impl Client {
             entry.delivery.attempt.redirects = hop.redirects;
             entry.delivery.attempt.refusal = None;
         }
-        let request = HttpRequest { call: Some(call), url, method, headers, body, manner: self.manner() };
+        let whose = self.ledger.peek(call).and_then(|entry| entry.request.on_behalf).unwrap_or(call);
+        let request = HttpRequest { call: Some(whose), url, method, headers, body, manner: self.manner() };
         self.launch(Purpose::Call(call, slot), request)
     }
 
@@ -347,7 +353,7 @@ impl Client {
     }
 
     /// POSTs it, or lets it wait. Where too many wait, what the server provoked is dropped, and else it is told.
-    fn post_control(&mut self, now: Instant, control: CallId, word: Word) {
+    pub(super) fn post_control(&mut self, now: Instant, control: CallId, word: Word) {
         match (self.dispatch.control(control, word), word) {
             (Control::Go, _) => self.post(now, control),
             (Control::Wait, _) => {}

@@ -71,6 +71,8 @@ impl Client {
             let recovered = !entry.diagnostics.attempts.is_empty();
             self.stats.on_failed(reason, delivery, recovered);
         }
+        let cancels = entry.task.as_deref().filter(|_| reason == Reason::Cancelled);
+        let cancels = cancels.map(|task| self.task_entry(now, &entry, "tasks/cancel", &task.params(None)));
         let failure = self.failure(now, *entry, reason, text);
         let settlement = Settlement::Failed(Box::new(failure));
         if kind.is_callers() {
@@ -84,6 +86,9 @@ impl Client {
         }
         if tells {
             self.send_cancelled(now, &wire_id, why.as_deref());
+        }
+        if let Some(message) = cancels {
+            self.cancel_task(now, message);
         }
         self.send_queued(now);
     }
@@ -183,6 +188,9 @@ impl Client {
         if let Some(earlier) = &entry.lineage.earlier {
             self.abort(earlier.exchange);
         }
+        for message in entry.task.iter().flat_map(|task| task.messages()) {
+            self.release(now, message);
+        }
         Some(entry)
     }
 
@@ -207,6 +215,7 @@ impl Client {
             reason,
             outcome,
             retry_safe,
+            task_id: entry.task.map(|task| task.id().to_string()),
             http_status: refusal.as_ref().map(|refusal| refusal.status),
             body: refusal.map(|refusal| self.redacted(&refusal.body)),
             diagnostics,

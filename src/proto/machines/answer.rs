@@ -23,6 +23,8 @@ impl Answer {
             (Some("complete"), _) => Self::Complete,
             (Some("input_required"), "tools/call" | "prompts/get" | "resources/read") => Self::InputRequired,
             (Some("task"), "tools/call") => Self::Task,
+            // Some say it also of what became of one.
+            (Some("task"), "tasks/get") => Self::Complete,
             _ => Self::Unfit,
         }
     }
@@ -44,6 +46,7 @@ mod tests {
             ("tools/list", r#"{"resultType":"input_required"}"#, Unfit),
             ("tools/call", r#"{"resultType":"task"}"#, Task),
             ("prompts/get", r#"{"resultType":"task"}"#, Unfit),
+            ("tasks/get", r#"{"resultType":"task"}"#, Complete),
             ("tools/call", r#"{"resultType":"later"}"#, Unfit),
             ("tools/call", r#"{"resultType":null}"#, Unfit),
             ("tools/call", "5", Complete),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::delivery::Delivery;
 use super::dialect::Dialect;
 use super::inputs::Rounds;
+use super::task::Task;
 use crate::proto::config::OnGap;
 use crate::proto::cursor::Held;
 use crate::proto::deadline::Budget;
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
     List,
     /// A request that restores the state of a replaced session.
     Restore,
+    /// A request about a task of a call's.
+    Task,
     /// A bare GET that asks where the redirects of the endpoint end.
     Scout,
 }
@@ -56,7 +59,13 @@ impl Kind {
     pub(crate) fn wants_response(self) -> bool {
         matches!(
             self,
-            Self::Initialize | Self::Request | Self::Probe | Self::List | Self::Restore | Self::Handshake
+            Self::Initialize
+                | Self::Request
+                | Self::Probe
+                | Self::List
+                | Self::Restore
+                | Self::Handshake
+                | Self::Task
         )
     }
 
@@ -83,6 +92,8 @@ pub(crate) struct Call {
     pub(crate) lineage: Lineage,
     /// Its answers that were not its end.
     pub(crate) rounds: Rounds,
+    /// What the server made of it, where it goes on by itself.
+    pub(crate) task: Option<Box<Task>>,
     pub(crate) clocks: Clocks,
     pub(crate) diagnostics: Diagnostics,
 }
@@ -111,6 +122,8 @@ pub(crate) struct Request {
     pub(crate) params: HeaderParams,
     /// The call whose question this message answers: while that lives, the answer is sent until HTTP answers it.
     pub(crate) answers: Option<CallId>,
+    /// The call that this message is sent for: with its headers, and its credentials.
+    pub(crate) on_behalf: Option<CallId>,
     pub(crate) timeouts: Timeouts,
 }
 
@@ -166,6 +179,7 @@ impl Call {
             delivery: Delivery::new(request.kind.begins_session().then(Identity::default)),
             lineage: Lineage::default(),
             rounds: Rounds::default(),
+            task: None,
             clocks: Clocks::new(now, &request.timeouts),
             diagnostics: Diagnostics { started_at: now.as_millis(), era, ..Diagnostics::default() },
             request,
@@ -177,6 +191,17 @@ impl Call {
         self.lineage.resume_from = Some(cursor);
         self.lineage.adopts = true;
         self.delivery.sent();
+    }
+
+    /// It goes on with a task that was made known by its id alone.
+    pub(crate) fn take_up(&mut self, task: String) {
+        self.task = Some(Box::new(Task::new(task)));
+        self.delivery.sent();
+    }
+
+    /// Whether the server answered it, and that was not its end.
+    fn is_answered(&self) -> bool {
+        self.rounds.count() > 0 || self.task.is_some()
     }
 
     /// What it speaks from now on.
@@ -208,7 +233,7 @@ impl Call {
 
     /// Whether a request of it ever left.
     pub(crate) fn was_sent(&self) -> bool {
-        self.lineage.stream.is_some() || self.delivery.reissues() > 0 || self.rounds.count() > 0
+        self.lineage.stream.is_some() || self.delivery.reissues() > 0 || self.is_answered()
     }
 }
 
@@ -229,6 +254,7 @@ impl Request {
             wants_tokens: false,
             params: HeaderParams::default(),
             answers: None,
+            on_behalf: None,
             timeouts,
         }
     }
@@ -293,6 +319,7 @@ mod tests {
             (Probe, true, false, true, false),
             (List, true, false, true, false),
             (Restore, true, false, false, false),
+            (Task, true, false, false, false),
             (Scout, false, false, true, false),
         ];
         for (kind, response, begins, asks, callers) in rows {

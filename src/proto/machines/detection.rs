@@ -179,6 +179,7 @@ mod tests {
             outcome: Outcome::Rejected,
             retry_safe: true,
             text: text.to_string(),
+            task_id: None,
             http_status: None,
             body: None,
             diagnostics: Diagnostics { last_status: Some(status), ..Diagnostics::default() },

@@ -7,7 +7,7 @@ use crate::proto::error::Reason;
 use crate::proto::facts::Identity;
 use crate::proto::header::field_value;
 use crate::proto::http::{HeaderName, Method};
-use crate::proto::jsonrpc::{field, quote, string};
+use crate::proto::jsonrpc::{field, quote, string, with_field, with_members};
 
 /// The protocol of one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,6 +110,28 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// What else a modern request says of its client.
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// The extension by which a server may answer a call by a task (SEP-2663).
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// These capabilities of a client, with the extension of tasks among them: JSON texts of objects.
+pub(crate) fn with_tasks(capabilities: &str) -> String {
+    const NAME: &str = "extensions";
+    let tasks = format!("\"{TASKS}\":{{}}");
+    match field(capabilities, &[NAME]) {
+        Some(_) if field(capabilities, &[NAME, TASKS]).is_some() => capabilities.to_string(),
+        Some(own) => with_field(capabilities, &[NAME], &with_members(own, &tasks)),
+        None => with_members(capabilities, &format!("\"{NAME}\":{{{tasks}}}")),
+    }
+}
+
+/// The same of the `_meta` of a modern request.
+pub(crate) fn meta_with_tasks(meta: &str) -> String {
+    match field(meta, &[CAPABILITIES]) {
+        Some(capabilities) => with_field(meta, &[CAPABILITIES], &with_tasks(capabilities)),
+        None => meta.to_string(),
+    }
+}
 
 /// `Mcp-Name` of a modern request, where its method has one.
 fn name_of(rpc: &str, params: &str) -> Option<String> {
@@ -228,6 +250,14 @@ impl Dialect {
         }
     }
 
+    /// `_meta` of a request of our own in these words.
+    pub(crate) fn own_meta(&self) -> &str {
+        match self {
+            Self::Legacy | Self::Sse => "",
+            Self::Modern(modern) => &modern.meta,
+        }
+    }
+
     /// What asks whether the server lives: of a modern one, what it is.
     pub(crate) fn probe_with(&self) -> Question<'_> {
         match self {
@@ -327,6 +357,23 @@ mod tests {
         for meta in ["", "{}", r#"{"io.modelcontextprotocol/protocolVersion":5}"#, r#"{"v":"2026-07-28"}"#] {
             assert_eq!(Dialect::of("tools/call", r#"{"name":"t"}"#, meta), Dialect::Legacy, "{meta}");
         }
+    }
+
+    #[test]
+    fn tasks_are_declared_beside_whatever_else_is() {
+        let tasks = r#""io.modelcontextprotocol/tasks":{}"#;
+        for (capabilities, expected) in [
+            ("{}", format!(r#"{{"extensions":{{{tasks}}}}}"#)),
+            (r#"{"roots":{}}"#, format!(r#"{{"roots":{{}},"extensions":{{{tasks}}}}}"#)),
+            (r#"{"extensions":{"a":{}}}"#, format!(r#"{{"extensions":{{"a":{{}},{tasks}}}}}"#)),
+            (r#"{"extensions":5}"#, r#"{"extensions":5}"#.to_string()),
+        ] {
+            assert_eq!(with_tasks(capabilities), expected);
+            assert_eq!(with_tasks(&expected), expected, "once");
+            let meta = |capabilities: &str| format!("{{\"x\":1,\"{CAPABILITIES}\":{capabilities}}}");
+            assert_eq!(meta_with_tasks(&meta(capabilities)), meta(&expected));
+        }
+        assert_eq!(meta_with_tasks("{}"), "{}", "no modern one");
     }
 
     #[test]

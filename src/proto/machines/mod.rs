@@ -15,3 +15,4 @@ pub(crate) mod outage;
 pub(crate) mod race;
 pub(crate) mod recovery;
 pub(crate) mod redirect;
+pub(crate) mod task;

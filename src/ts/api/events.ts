@@ -101,7 +101,7 @@ export type CallHappening<Result = unknown> =
       /** As it came. */
       message: JsonRpcNotification;
     }
-  /** The server asks something, and waits for the answer; or the answer was given to it. */
+  /** The server asks something, and waits for the answer; or the answer is there. */
   | {
       type: "input_required" | "input_answered";
       /** What it asks, as in `elicitation/create`. */
@@ -169,13 +169,15 @@ export type CallHappening<Result = unknown> =
       /** Its id; a salted digest unless `diagnostics: "full"`. */
       eventId?: string;
     }
-  /** The call became a task of the server's, or that has another status. */
+  /** The call became a task of the server's, or that has another status, or says something else of it. */
   | {
       type: "task";
-      /** The task. */
+      /** The task: what {@link Session.task} takes. */
       taskId: string;
       /** Its status, in the server's word. */
       status: string;
+      /** A sentence for a person, in the server's words. */
+      statusMessage?: string;
     }
   /** Something is odd, and the call goes on. */
   | {

@@ -43,11 +43,11 @@ export type FailureReason =
   | "malformed_response"
   /** A limit, which the message names. */
   | "message_too_large"
-  /** The server breaks the protocol, or refused the handshake. */
+  /** The server breaks the protocol, refused the handshake, or wants input that it was not given. */
   | "protocol_error"
   /** More calls wait than `limits.maxQueued`. */
   | "queue_full"
-  /** The server no longer knows the task. */
+  /** The server no longer knows the task, or nothing answers for it and its time is over. */
   | "task_lost"
   /** The server cancelled the task. */
   | "task_cancelled"
@@ -92,7 +92,10 @@ export interface ToolCallFailed {
    * happened, and whether the tool may have run.
    */
   message: string;
-  /** The server's task, where the call became one. */
+  /**
+   * The server's task, where the call became one: what {@link Session.task} takes. Unless the call was cancelled, it is
+   * left running.
+   */
   taskId?: string;
   /** What happened to it. */
   diagnostics: CallDiagnostics;

@@ -266,6 +266,14 @@ export interface TransportOptions {
    * @defaultValue `auto`
    */
   listen?: "auto" | boolean;
+  /**
+   * Calls of a tool that the server answers by a task (2026-07-28, the extension `io.modelcontextprotocol/tasks`): each
+   * request says that it may, and such a call is carried to its end, whatever is cut meanwhile. `"drive"` is `true`. With
+   * `false` no request of a session says so; in a {@link LandfallTransport} a Client that says so itself is given the task.
+   * A Client takes no question at 2026-07-28: a task that wants input ends its call as `protocol_error`.
+   * @defaultValue true in a session of {@link Connect}; false in a {@link LandfallTransport}
+   */
+  tasks?: boolean | "drive";
   /** Gives each request its bearer token, and gets another where the server refuses it. */
   authProvider?: AuthProvider;
   /** Told every event of every call and of the session, in order. What it throws is logged. */
@@ -327,9 +335,10 @@ export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sess
    */
   capabilities?: Record<string, unknown>;
   /**
-   * Answers a request of the server's (sampling, elicitation, roots). What it gives is the result; what it throws
-   * becomes a JSON-RPC error -32603 with that message. `signal` is aborted when the server cancels the request, and
-   * when the session ends. Without it the server is told -32601.
+   * Answers a request of the server's (sampling, elicitation, roots), also one that a result or a task holds, at
+   * 2026-07-28. What it gives is the result. What it throws becomes a JSON-RPC error -32603, and without it the server is
+   * told -32601; at 2026-07-28, which has no such words, the call ends as `protocol_error` in both cases. `signal` is
+   * aborted when the server cancels the request, when its call ends, and when the session does.
    */
   onRequest?: (request: { method: string; params?: unknown; signal: AbortSignal }) => Promise<unknown>;
   /**
@@ -373,6 +382,9 @@ export interface CallOptions {
   /** Added to the requests of this call, above the session's own headers. */
   headers?: Record<string, string>;
 }
+
+/** Options of {@link Session.task}. */
+export type TaskOptions = Pick<CallOptions, "timeouts" | "signal" | "headers">;
 
 /** Options of {@link ClientTransport.send}: those that the Clients of the SDKs pass. */
 export interface SendOptions {

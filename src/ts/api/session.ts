@@ -3,7 +3,7 @@
 import type { CallEvent } from "./events.js";
 import type { Era } from "./failure.js";
 import type { Metrics } from "./metrics.js";
-import type { CallOptions, ConnectOptions, State } from "./options.js";
+import type { CallOptions, ConnectOptions, State, TaskOptions } from "./options.js";
 import type {
   CallToolResult,
   Implementation,
@@ -55,6 +55,15 @@ export interface Session {
     name: string,
     args?: Record<string, unknown>,
     options?: CallOptions,
+  ): ToolCall<CallToolResult<Structured>>;
+  /**
+   * Takes up a task of the server's, as a failure or a `task` event of an earlier call named it, also one of another
+   * session: a call that has the result of the task. The server is asked for it at once, and until it is done. Throws
+   * {@link ConfigError} for an id that is none, and where `tasks` is `false`.
+   */
+  task<Structured = Record<string, unknown>>(
+    taskId: string,
+    options?: TaskOptions,
   ): ToolCall<CallToolResult<Structured>>;
   /** Sends a request of the protocol's; `params._meta` goes with it. Throws as `callTool` does. */
   request<Method extends keyof RequestMap>(

@@ -23,7 +23,11 @@ const levels: { [type: string]: Level } = {
 };
 
 // What a server or a caller put into an event stays out of logs.
-const payload = new Set(["type", "message", "result", "error", "progress", "total", "diagnostics"]);
+const payload = new Set([
+  ...["type", "message", "result", "error", "progress", "total", "diagnostics"],
+  // Whoever has the id has the task.
+  ...["taskId", "statusMessage"],
+]);
 
 // What nobody asked for is kept to what somebody should know.
 const onConsole: Logger = {

@@ -34,6 +34,7 @@ export function ownFailure(record: CallRecord, at: number, why: Why): ToolCallFa
     outcome,
     retrySafe: outcome !== "unknown" || isSafe,
     message: why.message,
+    ...(record.taskId === undefined ? {} : { taskId: record.taskId }),
     diagnostics: record.diagnostics(at),
   };
 }
@@ -101,7 +102,7 @@ export interface UnsentCall {
   id: string | number;
   method: string;
   /** What of its making says how it failed. */
-  spec: Pick<CallSpec, "tool" | "idempotent" | "resumptionToken">;
+  spec: Pick<CallSpec, "tool" | "idempotent" | "resumptionToken" | "task">;
   at: number;
 }
 
@@ -123,8 +124,13 @@ export function unsent(
   return { handle: caller.handle(record), event };
 }
 
+/** Whether a call goes on with what was begun before. */
+export function resumes({ resumptionToken, task }: Pick<CallSpec, "resumptionToken" | "task">): boolean {
+  return resumptionToken !== undefined || task !== undefined;
+}
+
 function recordOf({ id, method, spec, at }: UnsentCall, caller: Promised): CallRecord {
-  const { tool, idempotent, resumptionToken } = spec;
-  const origin = { isSafe: idempotent === true, resumes: resumptionToken !== undefined };
+  const { tool, idempotent } = spec;
+  const origin = { isSafe: idempotent === true, resumes: resumes(spec), task: spec.task };
   return new CallRecord({ id, method, tool, ...origin, startedAt: at }, caller, () => {});
 }

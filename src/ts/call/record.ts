@@ -19,8 +19,10 @@ export interface CallOrigin {
   readonly tool: string | undefined;
   /** Executing it twice does no harm, as far as the wrapper knows: the caller's word. */
   readonly isSafe: boolean;
-  /** It goes on with a stream that was begun before: it was sent then. */
+  /** It goes on with a stream or a task that was begun before: it was sent then. */
   readonly resumes?: boolean | undefined;
+  /** The task that it takes up. */
+  readonly task?: string | undefined;
   readonly startedAt: number;
   /** The caller's own headers. */
   readonly headers?: CallHeaders | undefined;
@@ -43,6 +45,7 @@ export interface MadeWith {
   idempotent?: boolean;
   replay?: boolean;
   resumptionToken?: string;
+  task?: string;
   id?: string | number;
   about?: Omit<CallInfo, "requestId">;
   signals?: AbortSignal[];
@@ -87,6 +90,7 @@ export class CallRecord implements Timers {
 
   constructor(origin: CallOrigin, sink: CallSink, tellCore: (reason?: string) => void) {
     this.origin = origin;
+    this.taskId = origin.task;
     this.#sink = sink;
     this.#known = { events: 0, gaps: 0, duplicates: 0 };
     this.#tellCore = tellCore;
@@ -120,6 +124,9 @@ export class CallRecord implements Timers {
     this.#deadline = deadline;
     this.times = times;
   }
+
+  /** The server's task, where it is one. */
+  taskId: string | undefined;
 
   /** It has failed, and only waits for what the application may know; a cancel ends that wait. */
   ask(stop: () => void): void {
@@ -192,6 +199,9 @@ export class CallRecord implements Timers {
         break;
       case "open":
         known.lastStatus = event.status;
+        break;
+      case "task":
+        this.taskId = event.taskId;
         break;
       case "gap":
         known.gaps += 1;

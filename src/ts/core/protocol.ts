@@ -58,6 +58,8 @@ export interface CoreConfig {
   maxIdBytes?: number;
   maxQuestions?: number;
   maxBufferedBytes?: number;
+  /** A call that its server answers by a task is carried to its end, and says that it may be. */
+  tasks?: boolean;
   /** The session is an SDK Client's, which does its own handshake: `connect` makes the core ready at once. */
   carry?: boolean;
   /** Open the GET stream once the server took `notifications/initialized`, and keep it open. */
@@ -110,6 +112,8 @@ export interface CallSpec {
   onGap?: OnGap;
   /** The call starts by resuming a stream at this cursor. With method `resume` any response settles it, as it came. */
   resumptionToken?: string;
+  /** Take this task of the server's up, instead of sending the request. */
+  task?: string;
   /** JSON text of the id that goes out first, of the Client's type; a re-issue goes under another of that type. */
   id?: string;
   /** JSON text of the progress token in place of the Client's, which stands in `_meta`, too. */
@@ -189,6 +193,7 @@ export interface FailureOutput {
   outcome: Outcome;
   retrySafe: boolean;
   text: string;
+  taskId?: string;
   diagnostics: CallDiagnostics;
   /** Of the refusal, where there was one. */
   httpStatus?: number;

@@ -36,6 +36,7 @@ export type {
   SdkRequestOptions,
   SendOptions,
   State,
+  TaskOptions,
   Timeouts,
   TransportOptions,
 } from "../api/options.js";

@@ -1,6 +1,6 @@
 // A caller's request as the core takes it.
 import { ConfigError } from "../api/errors.js";
-import type { CallInfo, CallOptions } from "../api/options.js";
+import type { CallInfo, CallOptions, TaskOptions } from "../api/options.js";
 import { textOf } from "../base/thrown.js";
 import type { CallSpec } from "../core/protocol.js";
 import type { CallHeaders } from "../http/exchanges.js";
@@ -9,6 +9,7 @@ import { readTimeouts, type Settings, usableOnGap } from "./settings.js";
 
 const callClocks = ["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const;
 const known = ["timeouts", "idempotent", "signal", "headers", "_meta"] as const;
+const ofTask = ["timeouts", "signal", "headers"] as const;
 const ofOneStream = ["onGap", "resumptionToken", "onresumptiontoken"] as const;
 const callKeyMember = "landfall/call-key";
 
@@ -35,6 +36,8 @@ export interface Wanted {
   options: CallOptions | undefined;
   /** One of several requests behind one function: it asks for no progress, and is no stream to be taken up again. */
   isPage: boolean;
+  /** The task that is taken up instead of sending the request. */
+  task?: string;
 }
 
 /** Checks a request and writes its JSON. Throws {@link ConfigError}; nothing has happened then. */
@@ -59,6 +62,7 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
       progress: !isPage,
       handled: true,
       ...tool,
+      ...(wanted.task === undefined ? {} : { task: wanted.task }),
       ...(idempotent === undefined ? {} : { idempotent }),
       ...stream(options),
       ...clocks(options, tool.tool, settings),
@@ -111,6 +115,16 @@ export function toolParams(name: unknown, args: object): string {
   if (typeof name !== "string" || name === "")
     throw new ConfigError("name", "name must be the name of a tool");
   return `{"name":${JSON.stringify(name)},"arguments":${jsonObject("arguments", args)}}`;
+}
+
+/** A task to take up. Throws {@link ConfigError} for what can't be the id of one. */
+export function taskWanted(taskId: unknown, options: TaskOptions | undefined): Wanted {
+  if (typeof taskId !== "string" || taskId === "")
+    throw new ConfigError("taskId", "taskId must be the id of a task");
+  const given = group("options", options, ofTask);
+  // To ask for it does no harm.
+  const safe = { ...given, idempotent: true };
+  return { method: "tasks/get", params: { taskId }, options: safe, isPage: true, task: taskId };
 }
 
 /** The JSON text of a notification's params, empty where there are none. */

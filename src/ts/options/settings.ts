@@ -97,6 +97,7 @@ export const sharedOptions = [
   "diagnostics",
   "logger",
   "listen",
+  "tasks",
   "authProvider",
   "redirectPolicy",
   "reconnectionOptions",
@@ -289,6 +290,7 @@ function choices(options: ConnectOptions) {
     terminate,
     ...redirects(options),
     ...(listens(options) ? { listen: true } : {}),
+    ...(drivesTasks(options) ? { tasks: true } : {}),
     ...(protocolVersions === undefined ? {} : { protocolVersions: [...protocolVersions] }),
   };
 }
@@ -297,6 +299,10 @@ function choices(options: ConnectOptions) {
 function listens({ listen = "auto", onEvent, onRequest }: ConnectOptions): boolean {
   const wish = typeof listen === "boolean" ? listen : oneOf("listen", listen, ["auto"]);
   return wish === "auto" ? onEvent !== undefined || onRequest !== undefined : wish;
+}
+
+function drivesTasks({ tasks = true }: ConnectOptions): boolean {
+  return typeof tasks === "boolean" ? tasks : oneOf("tasks", tasks, ["drive"]) === "drive";
 }
 
 function redirects({ redirectPolicy, requestInit }: ConnectOptions): Pick<CoreConfig, "redirects"> {

@@ -8,7 +8,7 @@ import { readSettings, type Settings, sharedOptions } from "./settings.js";
 const ours = new Set<string>(sharedOptions);
 const own = new Set(["onevent", "sessionId", "protocolVersion"]);
 // Decided, and landfall's own: who gives one of these relies on it.
-const later = new Set(["tasks", "store", "storeKey"]);
+const later = new Set(["store", "storeKey"]);
 
 /** What the SDK of a Client makes of these options. */
 interface OfSdk {
@@ -32,8 +32,8 @@ export function readTransportSettings(url: string | URL, given: TransportOptions
   }
   if (options.requestInit !== undefined) options.requestInit = withoutOwn(options.requestInit as RequestInit);
   // The official transports leave it to the application: many go on with its `sessionId` later.
-  const { listen = "auto", terminateSessionOnClose = false } = given;
-  Object.assign(options, { listen: listen === "auto" ? true : listen, terminateSessionOnClose });
+  const { listen = "auto", terminateSessionOnClose = false, tasks = false } = given;
+  Object.assign(options, { listen: listen === "auto" ? true : listen, terminateSessionOnClose, tasks });
   const settings = readSettings(url, options as ConnectOptions, sdk.readProvider);
   const names = [...sharedOptions, ...own];
   for (const name of ignored)

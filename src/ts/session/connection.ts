@@ -9,7 +9,15 @@ import { type Timer, timers } from "../base/timers.js";
 import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
 import { callEvent, jsonRpcError, messageEvent, sessionEvent } from "../call/events.js";
-import { abortedMeanwhile, explained, failureOf, ownFailure, type Why, worded } from "../call/failure.js";
+import {
+  abortedMeanwhile,
+  explained,
+  failureOf,
+  ownFailure,
+  resumes,
+  type Why,
+  worded,
+} from "../call/failure.js";
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics, type Uncounted } from "../call/metrics.js";
 import type { OutcomeResolver } from "../call/outcome-resolver.js";
@@ -259,10 +267,10 @@ export class Connection implements Listener {
     const requestId = from.id ?? made?.requestId ?? `lost-${this.#strays}`;
     const isSafe = this.#settings.replay !== "never" && (from.idempotent === true || from.replay === true);
     const { method, tool, signals, headers, onToken, about, read } = from;
-    const resumes = from.resumptionToken !== undefined;
     const { connectMs = unknownConnectMs } = made ?? {};
     const origin = {
-      ...{ id: requestId, method, tool, isSafe, resumes, startedAt: this.#owner.clock() },
+      ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
+      ...{ resumes: resumes(from), task: from.task },
       ...{ signals, headers, onToken, connectMs, read },
       info: about && { ...about, requestId },
     };

@@ -1,7 +1,8 @@
 // A session of landfall's own.
+import { ConfigError } from "../api/errors.js";
 import type { Era } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
-import type { CallOptions, ConnectOptions, State } from "../api/options.js";
+import type { CallOptions, ConnectOptions, State, TaskOptions } from "../api/options.js";
 import type { Implementation, ServerCapabilities, Tool } from "../api/schema.js";
 import type { Connect, Session, ToolCall } from "../api/session.js";
 import { observed, onAbort } from "../base/promise.js";
@@ -18,6 +19,7 @@ import {
   notificationParams,
   type Prepared,
   prepare,
+  taskWanted,
   toolParams,
   type Wanted,
 } from "../options/call-spec.js";
@@ -87,6 +89,13 @@ export class StandAloneSession implements Session {
     const text = toolParams(name, args);
     const params = { name, arguments: args };
     return this.#request({ method: "tools/call", params, text, options, isPage: false });
+  }
+
+  task(taskId: string, options?: TaskOptions): ToolCall {
+    const wanted = taskWanted(taskId, options);
+    if (this.#settings.core().tasks !== true)
+      throw new ConfigError("tasks", "tasks is false: no task can be taken up");
+    return this.#request(wanted);
   }
 
   request(method: string, params: Record<string, unknown> = {}, options?: CallOptions): ToolCall {

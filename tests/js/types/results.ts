@@ -26,6 +26,14 @@ interface Sum {
   total: number;
 }
 
+/** A task that is taken up has the result of a call. */
+export async function takenUp(session: Session, taskId: string): Promise<number | undefined> {
+  const { structuredContent } = await session.task<Sum>(taskId, { timeouts: { deadlineMs: 5_000 } });
+  // @ts-expect-error: what concerns a stream says nothing of a task
+  session.task(taskId, { onGap: "fail" });
+  return structuredContent?.total;
+}
+
 export async function structured(session: Session): Promise<number | undefined> {
   const call: ToolCall<CallToolResult<Sum>> = session.callTool<Sum>("sum", { of: [1, 2] });
   for await (const event of call) {
