@@ -337,21 +337,6 @@ test("the request reaches the core as JSON, with _meta apart", async () => {
   assert.equal(third.params, '{"name":"bare","arguments":{}}');
 });
 
-test("callMs may be a function of the tool's name, of the session and of a call", async () => {
-  const callMs = (tool) => (tool === "slow" ? 900 : 100);
-  const { session, core } = await fakeSession({ timeouts: { callMs, idleMs: 50 } });
-  assert.equal(core.config.callMs, undefined);
-  assert.equal(core.config.idleMs, 50);
-  session.callTool("slow");
-  session.callTool("quick");
-  session.callTool("slow", {}, { timeouts: { callMs: () => 7 } });
-  session.request("tools/list");
-  assert.deepEqual(
-    core.called("call").map(([, , spec]) => spec.callMs),
-    [900, 100, 7, undefined],
-  );
-});
-
 /** An AbortSignal with a method that throws. */
 const throwingSignal = (method) =>
   Object.assign(new AbortController().signal, {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigError } from "../../target/npm/api/errors.js";
 import { readSettings } from "../../target/npm/options/settings.js";
-import { fakeConnect, noFetch } from "./support/fake-core.mjs";
+import { fakeConnect, fakeSession, noFetch } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
 
@@ -212,4 +212,41 @@ test("a relative address is relative to the page", (t) => {
     delete globalThis.location;
   });
   assert.equal(readSettings("/mcp", { fetch: noFetch }).core().url, "https://page.test/mcp");
+});
+
+test("callMs may be a function of the tool's name, of the session and of a call", async () => {
+  const callMs = (tool) => (tool === "slow" ? 900 : 100);
+  const { session, core } = await fakeSession({ timeouts: { callMs, idleMs: 50 } });
+  assert.equal(core.config.callMs, undefined);
+  assert.equal(core.config.idleMs, 50);
+  session.callTool("slow");
+  session.callTool("quick");
+  session.callTool("slow", {}, { timeouts: { callMs: () => 7 } });
+  session.request("tools/list");
+  assert.deepEqual(
+    core.called("call").map(([, , spec]) => spec.callMs),
+    [900, 100, 7, undefined],
+  );
+});
+
+test("a callMs that throws, or gives what is no number, is a ConfigError", async () => {
+  const thrown = new Error("no");
+  const wrong = [
+    () => {
+      throw thrown;
+    },
+    () => "900",
+    () => undefined,
+  ];
+  for (const callMs of wrong) {
+    for (const clocks of [{ callMs }, undefined]) {
+      const { session, core } = await fakeSession(clocks === undefined ? { timeouts: { callMs } } : {});
+      assert.throws(
+        () => session.callTool("work", {}, clocks === undefined ? {} : { timeouts: clocks }),
+        (error) =>
+          error instanceof ConfigError && error.option === "callMs" && /function/.test(error.message),
+      );
+      assert.deepEqual(core.called("call"), []);
+    }
+  }
 });

@@ -7,7 +7,7 @@ import { LandfallTransport as OfV1 } from "../../target/npm/entry/v1.js";
 import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
 import { isExposed } from "../../target/npm/http/addresses.js";
 import { timed } from "../support/timed.mjs";
-import { turn } from "./support/fake-core.mjs";
+import { fakeSession, turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
 const address = "https://server.test/mcp";
@@ -130,6 +130,17 @@ test("the name of a tool that is left out is made fit", async () => {
   for (const text of warnings) assertFit(text);
   for (const line of lines) assertFit(JSON.stringify(line), 2_000);
   await transport.close();
+});
+
+test("the name of a tool is made fit for the message of a failure", async () => {
+  const { session } = await fakeSession();
+  session.close();
+  const call = session.callTool(`a\u001b[2J\nb${"x".repeat(500)}`);
+  await assert.rejects(Promise.resolve(call), (error) => {
+    const isFit = !error.message.includes("\u001b") && !error.message.includes("\n");
+    assert.ok(isFit && error.message.length < 400, error.message);
+    return true;
+  });
 });
 
 test("a text is fit once what we sent is out, also where it would be cut within that", () => {

@@ -200,9 +200,15 @@ export default [
   },
   {
     file: "src/ts/options/settings.ts",
-    from: 'const asked = typeof callMs === "function" ? (tool === undefined ? undefined : callMs(tool)) : callMs;',
-    to: 'const asked = typeof callMs === "function" ? callMs(String(tool)) : callMs;',
-    test: "tests/js/call.test.mjs",
+    from: "(tool === undefined ? undefined : askCallMs(callMs, tool))",
+    to: "askCallMs(callMs, String(tool))",
+    test: "tests/js/settings.test.mjs",
+  },
+  {
+    file: "src/ts/options/settings.ts",
+    from: 'if (typeof asked === "number") return asked;',
+    to: "if (asked !== undefined) return asked as number;",
+    test: "tests/js/settings.test.mjs",
   },
   {
     file: "src/ts/options/state.ts",

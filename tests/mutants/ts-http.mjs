@@ -110,9 +110,15 @@ export default [
   },
   {
     file: "src/ts/base/server-text.ts",
-    from: '[...this.redact(line(text.slice(0, mostRead)))].slice(0, mostShown).join("")',
-    to: "this.redact(line(text.slice(0, mostRead))).slice(0, mostShown)",
+    from: '[...text].slice(0, mostShown).join("")',
+    to: "text.slice(0, mostShown)",
     test: "tests/js/guards.base.test.mjs",
+  },
+  {
+    file: "src/ts/base/server-text.ts",
+    from: "short(line(name.slice(0, mostRead)))",
+    to: "short(name)",
+    test: "tests/js/trust.test.mjs",
   },
   {
     file: "src/ts/base/server-text.ts",

@@ -37,8 +37,17 @@ export class ServerText {
 
   /** One line of it: without control characters, without what we sent, and short. */
   fit(text: string): string {
-    return [...this.redact(line(text.slice(0, mostRead)))].slice(0, mostShown).join("");
+    return short(this.redact(line(text.slice(0, mostRead))));
   }
+}
+
+/** A name that the caller gave, fit for a message. */
+export function fitName(name: string): string {
+  return short(line(name.slice(0, mostRead)));
+}
+
+function short(text: string): string {
+  return [...text].slice(0, mostShown).join("");
 }
 
 /** The text as one line: no control character of it reaches a terminal. */

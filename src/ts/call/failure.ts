@@ -1,7 +1,7 @@
 // The failures of calls: those that the core tells, and those that no core can tell.
 import type { FailureReason, Outcome, ToolCallFailed } from "../api/failure.js";
 import type { ToolCall } from "../api/session.js";
-import type { ServerText } from "../base/server-text.js";
+import { fitName, type ServerText } from "../base/server-text.js";
 import { codeOf, textOf } from "../base/thrown.js";
 import type { CallSpec, FailureOutput } from "../core/protocol.js";
 import type { Failure } from "../http/credentials.js";
@@ -58,7 +58,7 @@ export function explained(event: ToolCallFailed, failure: Failure, serverText: S
  */
 export function worded(event: ToolCallFailed, endpoint: string): ToolCallFailed {
   const { method, tool, reason, outcome, message } = event;
-  const what = tool === undefined ? method : `${method} ${tool}`;
+  const what = fitName(tool === undefined ? method : `${method} ${tool}`);
   const mayHaveRun = outcome === "unknown" && method === "tools/call" ? "; the tool may have run" : "";
   // Callers look for these words, which may stand in a port.
   const place = endpoint.replaceAll(/40[145]|Unauthorized/g, "...");

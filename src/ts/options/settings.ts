@@ -185,8 +185,20 @@ export function readTimeouts(
 ): { [clock in (typeof clocks)[number]]?: number } {
   const given = group("timeouts", timeouts, allowed) as Timeouts;
   const { callMs, ...rest } = given;
-  const asked = typeof callMs === "function" ? (tool === undefined ? undefined : callMs(tool)) : callMs;
+  const asked =
+    typeof callMs === "function" ? (tool === undefined ? undefined : askCallMs(callMs, tool)) : callMs;
   return numeric("", asked === undefined ? rest : { ...rest, callMs: asked });
+}
+
+function askCallMs(callMs: (tool: string) => unknown, tool: string): number {
+  let asked: unknown;
+  try {
+    asked = callMs(tool);
+  } catch (thrown) {
+    throw new ConfigError("callMs", "callMs was given as a function, and that threw", { cause: thrown });
+  }
+  if (typeof asked === "number") return asked;
+  throw new ConfigError("callMs", "callMs was given as a function, and what it returned is no number");
 }
 
 /** What to do about a gap. */
