@@ -17,6 +17,7 @@ mod ladder;
 mod listen;
 mod liveness;
 mod messages;
+mod objections;
 mod quiet;
 mod race;
 mod receive;
@@ -28,6 +29,7 @@ mod repeats;
 mod replace;
 mod send;
 mod settle;
+mod subscription;
 mod task;
 mod texts;
 mod untold;
@@ -108,6 +110,10 @@ pub enum Output {
     Persist(Box<SessionFacts>),
     /// Nobody waits for the answer to the request of this id: what it was asked in is over.
     RequestOver(Id),
+    /// A page of tools that the client asked for itself: the host reads what they declare.
+    Tools(MessageRef),
+    /// Those of this call's tool are wanted: give what it declares to [`Client::declare`], after what was told before.
+    Declare(CallId),
     /// The handshake is done, at first or with a session that replaces a lost one; the message is the response to
     /// `initialize`.
     Ready(MessageRef),

@@ -75,6 +75,15 @@ impl Ledger {
         }
     }
 
+    /// Nothing comes any more by the later ids of a call: it is known by its first.
+    pub(crate) fn keep_first_id(&mut self, call: CallId) {
+        let Some(entry) = self.entries.get_mut(&call) else { return };
+        let first = entry.delivery.wire_ids.len().min(1);
+        for id in entry.delivery.wire_ids.split_off(first) {
+            Self::forget(&mut self.wire, &id, call);
+        }
+    }
+
     /// Removes the entry: from here on nothing of the call is known.
     pub(crate) fn close(&mut self, call: CallId) -> Option<Box<Call>> {
         let entry = self.entries.remove(&call)?;

@@ -78,6 +78,8 @@ pub(crate) struct Session {
     pub(crate) dialect: Dialect,
     /// The GET stream for what belongs to no call.
     pub(crate) listen: Option<CallId>,
+    /// Our own subscription, for the same.
+    pub(crate) subscription: Option<CallId>,
     /// A 400 or 401 that only *looks* like a lost session is believed once.
     pub(crate) believed_marker: bool,
 }
@@ -108,6 +110,7 @@ impl Session {
             agreed: None,
             dialect: Dialect::default(),
             listen: None,
+            subscription: None,
             believed_marker: false,
         }
     }
@@ -212,6 +215,11 @@ impl Restorable {
     /// Whether what an answer to this method tells would be gone with its session.
     pub(crate) fn is_set_by(method: &str) -> bool {
         matches!(method, "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel")
+    }
+
+    /// The URIs of resources that were subscribed to, as JSON texts.
+    pub(crate) fn uris(&self) -> impl Iterator<Item = &str> {
+        self.subscriptions.keys().map(String::as_str)
     }
 
     /// The members of the requests that a new session needs.

@@ -167,6 +167,12 @@ pub fn authorized(handle: u32, now: f64, ok: bool) -> u32 {
     enter(handle, now, |client, now| client.authorized(now, ok))
 }
 
+/// What the tool of this call declares, by the names behind `Mcp-Param-`.
+#[wasm_bindgen]
+pub fn declared(handle: u32, now: f64, call: u32, params: &JsValue) -> u32 {
+    enter(handle, now, |client, now| client.declare(now, CallId(call), Object(params).own_pairs()))
+}
+
 /// Ends a wait that was given to the wrapper.
 #[wasm_bindgen]
 pub fn reconnect(handle: u32, now: f64, call: u32) -> u32 {

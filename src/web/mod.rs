@@ -12,8 +12,8 @@ mod protocol;
 mod transport;
 
 pub use exports::{
-    answer, authorized, call, cancel, close, connect, create, destroy, drain, end, fail, gap, handled,
-    is_reserved, learn_secret, metrics, next_request_id, notify, poll, push, rare, reconnect, sent,
+    answer, authorized, call, cancel, close, connect, create, declared, destroy, drain, end, fail, gap,
+    handled, is_reserved, learn_secret, metrics, next_request_id, notify, poll, push, rare, reconnect, sent,
     set_version, terminate,
 };
 pub use host::Host;

@@ -35,12 +35,17 @@ impl Object<'_> {
 
     /// The properties of a plain object, as texts.
     fn pairs(&self, name: &str) -> Vec<(String, String)> {
-        let Some(object) = self.get(name).dyn_into::<js_sys::Object>().ok() else { return Vec::new() };
+        Object(&self.get(name)).own_pairs()
+    }
+
+    /// The same of this one.
+    pub(super) fn own_pairs(&self) -> Vec<(String, String)> {
+        let Some(object) = self.0.dyn_ref::<js_sys::Object>() else { return Vec::new() };
         let pair = |entry: JsValue| {
             let entry = Array::from(&entry);
             Some((entry.get(0).as_string()?, entry.get(1).as_string()?))
         };
-        js_sys::Object::entries(&object).iter().filter_map(pair).collect()
+        js_sys::Object::entries(object).iter().filter_map(pair).collect()
     }
 
     fn timeouts(&self) -> TimeoutOptions {

@@ -85,6 +85,12 @@ enum Out {
     RequestOver {
         id: Id,
     },
+    Tools {
+        message: MessageRef,
+    },
+    Declare {
+        call: u32,
+    },
     Ready {
         message: MessageRef,
     },
@@ -189,6 +195,8 @@ impl Outbox {
             Output::RequestCancelled(id) => Out::RequestCancelled { id },
             Output::Persist(facts) => Out::Persist(facts),
             Output::RequestOver(id) => Out::RequestOver { id },
+            Output::Tools(message) => Out::Tools { message },
+            Output::Declare(call) => Out::Declare { call: call.0 },
             Output::Ready(message) => Out::Ready { message },
             Output::Token(call, token) => Out::Token { call: call.0, token },
             Output::Authorize(call, why) => Out::Authorize { call: call.0, why },

@@ -159,7 +159,7 @@ for (const kind of ERA_SERVERS) {
     findsOut(stage);
     calls(stage);
     isCut(stage);
-    if (kind.era !== "modern") hears(stage);
+    hears(stage);
     if (kind.asks) asks(stage);
   });
 }

@@ -5,6 +5,7 @@ import { connect, ServerError, ToolCallFailedError } from "../../target/npm/entr
 import { createModernServer } from "../server/modern/server.mjs";
 import { INVALID_TOOLS } from "../server/modern/tools.mjs";
 import { CAPABILITIES, CLIENT_INFO, VERSION } from "../server/modern/words.mjs";
+import { createFaultServer } from "../server/server.mjs";
 
 const CLIENT = { name: "modern", version: "1.0.0" };
 const CAN = { roots: {} };
@@ -91,12 +92,55 @@ test("arguments go into the headers that their tool wants, as a header can carry
   );
 });
 
+test("a tool that was never listed has the headers that its server demands, and so has one that changed", async () => {
+  await open();
+  const args = { region: "eu", priority: 7 };
+  const call = run("unlisted", [], { tool: "routed", args });
+  const events = await eventsOf(call);
+  assert.equal((await call).structuredContent.execution, 1);
+  assert.deepEqual(
+    events.filter(({ type }) => type === "reissued").map(({ why }) => why),
+    ["status"],
+  );
+  const listed = posts("tools/list").length;
+  assert.ok(listed > 1, "the tool is on a later page");
+  server.toolbox.rename("Area");
+  await run("renamed", [], { tool: "routed", args });
+  const [refused, sent] = posts("tools/call", "renamed");
+  assert.equal(refused.code, -32020);
+  assert.equal(sent.mcp["mcp-param-area"], "eu");
+  const before = posts("tools/list").length;
+  await run("known", [], { tool: "routed", args });
+  assert.equal(posts("tools/list").length, before, "what was learned holds");
+});
+
 test("a server that finds no headers right is believed after the second time", async () => {
   await open();
   const post = { status: 400, error: { code: -32020, message: "Header mismatch" } };
   const error = await failureOf(run("never", [], { post }));
-  assert.equal(error.code, -32020);
-  assert.ok(posts("tools/call", "never").length <= 2);
+  assert.deepEqual([error.reason, error.outcome], ["protocol_error", "rejected"]);
+  assert.equal(posts("tools/call", "never").length, 2);
+});
+
+test("a state that says another era than the server speaks costs no call", async (t) => {
+  await open({ terminateSessionOnClose: false });
+  const state = session.exportState();
+  assert.equal(state.era, "modern");
+  const legacy = await createFaultServer();
+  t.after(() => legacy.close());
+  const other = await connect(legacy.url, {
+    state: { ...state, endpoint: legacy.url },
+    retry: QUICK,
+    logger: false,
+  });
+  t.after(() => other.close());
+  assert.equal(other.era, "modern", "nothing is asked before it is needed");
+  const call = other.callTool("scripted", { key: "other", steps: [{ progress: 1 }] });
+  const events = await eventsOf(call);
+  assert.equal((await call).structuredContent.execution, 1);
+  assert.ok(events.some(({ type }) => type === "session_replaced"));
+  assert.deepEqual([other.era, other.protocolVersion], ["legacy", "2025-11-25"]);
+  assert.equal(other.exportState().era, "legacy");
 });
 
 test("a method that is not there, and an error without an id, are answers", async () => {

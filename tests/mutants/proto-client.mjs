@@ -270,4 +270,46 @@ export default [
     to: "if entry.lineage.questions > 0 {",
     test: "--test proto tasks",
   },
+  {
+    file: "src/proto/client/objections.rs",
+    from: "Then::Fail if self.config.carry => return false,",
+    to: "",
+    test: "--test proto objections",
+  },
+  {
+    file: "src/proto/client/objections.rs",
+    from: "!matches!(status, 401 | 403 | 408 | 425 | 429)",
+    to: "true",
+    test: "--test proto objections",
+  },
+  {
+    file: "src/proto/client/refusal.rs",
+    from: "error == Whose::Likely && marked",
+    to: "false",
+    test: "--test proto objections",
+  },
+  {
+    file: "src/proto/client/hints.rs",
+    from: "|seen| self.wants_more(now, seen)",
+    to: "|_| false",
+    test: "--test proto objections",
+  },
+  {
+    file: "src/proto/client/subscription.rs",
+    from: "self.tell_missed(now, call);\n            return None;",
+    to: "return None;",
+    test: "--test proto subscriptions",
+  },
+  {
+    file: "src/proto/client/subscription.rs",
+    from: "fresh: brought.fresh.saturating_sub(1)",
+    to: "fresh: brought.fresh",
+    test: "--test proto subscriptions",
+  },
+  {
+    file: "src/proto/client/subscription.rs",
+    from: "None if is_own || was_acknowledged =>",
+    to: "None if is_own =>",
+    test: "--test proto subscriptions",
+  },
 ];

@@ -266,7 +266,7 @@ export default [
   },
   {
     file: "src/proto/replay.rs",
-    from: "self.until.is_none_or(|until| now < until)",
+    from: "hint.until.is_none_or(|until| now < until)",
     to: "true",
     test: "--test proto replace",
   },

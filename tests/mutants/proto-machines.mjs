@@ -342,4 +342,10 @@ export default [
     to: "self.inputs.take_answers()",
     test: "--lib proto::machines::task",
   },
+  {
+    file: "src/proto/machines/detection.rs",
+    from: "!std::mem::replace(&mut self.doubted, true)",
+    to: "true",
+    test: "--test proto objections",
+  },
 ];

@@ -200,14 +200,8 @@ export default [
   },
   {
     file: "src/ts/sdk/pending.ts",
-    from: 'if (event.type === "reissued") this.#wireIds.add(event.wireId);',
-    to: "",
-    test: "tests/js/modern.test.mjs",
-  },
-  {
-    file: "src/ts/sdk/pending.ts",
-    from: "if (this.#isAcknowledged) return;",
-    to: "",
+    from: "meta?.[subscriptionMember] !== this.#wireId",
+    to: "false",
     test: "tests/js/modern.test.mjs",
   },
   {

@@ -8,58 +8,58 @@ use landfall::proto::{
 
 const DISCOVERED: &str =
     r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#;
-const UNKNOWN: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
+pub(crate) const UNKNOWN: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
 
 pub(crate) fn auto() -> Options {
     Options { era: EraOption::Auto, ..options() }
 }
 
 /// The method of a POST.
-fn rpc(request: &HttpRequest) -> String {
+pub(crate) fn rpc(request: &HttpRequest) -> String {
     let body = request.body.as_deref().expect("a POST");
     let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
     body["method"].as_str().expect("a request").to_string()
 }
 
 /// The next request, which has this method.
-fn asked(world: &mut World, method: &str) -> (ExchangeId, HttpRequest) {
+pub(crate) fn asked(world: &mut World, method: &str) -> (ExchangeId, HttpRequest) {
     let (post, request) = world.request();
     assert_eq!(rpc(&request), method);
     (post, request)
 }
 
 /// A JSON answer under the id of the request: `said` are its members.
-fn say(world: &mut World, (post, request): (ExchangeId, HttpRequest), status: u16, said: &str) {
+pub(crate) fn say(world: &mut World, (post, request): (ExchangeId, HttpRequest), status: u16, said: &str) {
     world.head(post, status, JSON, None);
     world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{said}}}"#, id_of(&request)));
     world.end(post);
 }
 
-fn refuse(world: &mut World, (post, _): (ExchangeId, HttpRequest), status: u16) {
+pub(crate) fn refuse(world: &mut World, (post, _): (ExchangeId, HttpRequest), status: u16) {
     world.head(post, status, "text/plain", None);
     world.body(post, "no such thing");
     world.end(post);
 }
 
-fn greets(world: &mut World, session: Option<&str>) {
+pub(crate) fn greets(world: &mut World, session: Option<&str>) {
     let (post, request) = asked(world, "initialize");
     world.head(post, 200, JSON, session);
     world.body(post, &format!(r#"{{"jsonrpc":"2.0","id":{},{GREETING}"#, id_of(&request)));
     world.end(post);
 }
 
-fn confirm(world: &mut World) {
+pub(crate) fn confirm(world: &mut World) {
     let (post, _) = asked(world, "notifications/initialized");
     world.head(post, 202, "", None);
 }
 
-fn discovered(world: &mut World) {
+pub(crate) fn discovered(world: &mut World) {
     let discover = asked(world, "server/discover");
     say(world, discover, 200, &format!(r#""result":{DISCOVERED}"#));
 }
 
 /// What is known of a session at last.
-fn facts(world: &World) -> &SessionFacts {
+pub(crate) fn facts(world: &World) -> &SessionFacts {
     world.facts.last().expect("the session stands")
 }
 

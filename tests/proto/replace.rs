@@ -152,7 +152,9 @@ fn hints_end_with_list_changed_for_calls_to_come() {
 
 #[test]
 fn hints_end_with_their_time_to_live_and_0_is_no_time() {
-    for (ttl, ms, holds) in [("60000", 59_000, true), ("60000", 60_000, false), ("0", 600_000, true)] {
+    for (ttl, ms, holds) in
+        [("60000", 59_000, true), ("60000", 60_000, false), ("0", 600_000, true), ("-5", 600_000, true)]
+    {
         let mut world = World::connected(options());
         world.call_with(CallSpec { method: "tools/list".to_string(), ..CallSpec::default() });
         let (post, request) = world.request();

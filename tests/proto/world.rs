@@ -55,6 +55,10 @@ pub(crate) struct World {
     pub(crate) facts: Vec<SessionFacts>,
     pub(crate) ready: Option<(String, Option<String>)>,
     pub(crate) closed: bool,
+    /// Pages of tools whose declarations are to be read.
+    pub(crate) tools: Vec<String>,
+    /// Calls whose tools' declarations are wanted.
+    pub(crate) declaring: Vec<CallId>,
     /// Whether tests answer the client's own `tools/list`. Else the server has no tools, and says so at once.
     pub(crate) lists: bool,
     unlisted: VecDeque<(ExchangeId, String)>,
@@ -113,6 +117,8 @@ impl World {
             facts: Vec::new(),
             ready: None,
             closed: false,
+            tools: Vec::new(),
+            declaring: Vec::new(),
             lists: false,
             unlisted: VecDeque::new(),
             made: Vec::new(),
@@ -234,6 +240,8 @@ impl World {
                 Output::Request(_, _, message) => self.questions.push(self.client.text(message).to_string()),
                 Output::RequestCancelled(id) | Output::RequestOver(id) => self.cancelled.push(id.text()),
                 Output::Persist(facts) => self.facts.push(*facts),
+                Output::Tools(message) => self.tools.push(self.client.text(message).to_string()),
+                Output::Declare(call) => self.declaring.push(call),
                 Output::Ready(_) => {
                     let facts = self.facts.last().cloned().unwrap_or_default();
                     self.ready = Some((facts.protocol_version.unwrap_or_default(), facts.session_id));

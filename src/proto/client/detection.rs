@@ -103,10 +103,9 @@ impl Client {
         let mutual = self.config.modern_versions.iter().find(|ours| named.contains(ours)).cloned();
         if let Some(version) = mutual {
             self.session.detection.hears(Got::Modern, None);
-            let facts = self.session.facts.edit();
-            (facts.session_id, facts.protocol_version) = (None, Some(version.clone()));
+            self.session.facts.edit().session_id = None;
             self.session.handshake.greeting = text;
-            self.session.dialect = Dialect::Modern(self.own_words(&version));
+            self.agrees_on(&version);
             return self.on_confirmed(now);
         }
         if self.session.detection.has_refused(Probe::Initialize)
@@ -117,6 +116,12 @@ impl Client {
         let (reason, said) = self.refusal_of(&text, &named, Probe::Discover);
         let failure = self.failure(now, entry, reason, &said);
         self.on_handshake_failed(now, failure);
+    }
+
+    /// The session speaks this modern version.
+    pub(super) fn agrees_on(&mut self, version: &str) {
+        self.session.facts.edit().protocol_version = Some(version.to_string());
+        self.session.dialect = Dialect::Modern(self.own_words(version));
     }
 
     /// Goes on with what another client found out, where this one speaks it, too. A session of HTTP+SSE ended with that one.

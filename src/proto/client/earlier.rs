@@ -12,6 +12,7 @@ use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Level};
 use crate::proto::http::ResponseHead;
 use crate::proto::jsonrpc::scan;
+use crate::proto::ledger::Call;
 use crate::proto::machines::recovery::Happened;
 use crate::proto::sse::Item;
 use crate::proto::stream::{Body, Earlier, Phase, Stream};
@@ -154,9 +155,8 @@ impl Client {
             return;
         }
         self.set_clocks(now, call);
-        let Some(entry) = self.ledger.peek(call).filter(|entry| entry.lineage.stream.is_none()) else {
-            return;
-        };
+        let is_idle = |entry: &&Call| entry.lineage.stream.is_none() && !entry.delivery.corrections.learning;
+        let Some(entry) = self.ledger.peek(call).filter(is_idle) else { return };
         let reason = entry.delivery.cause.unwrap_or(Reason::StreamLost);
         self.fail(now, call, reason, "it was sent again after a silence, and neither request was answered");
     }

@@ -56,6 +56,9 @@ impl Client {
     /// What goes to another call is not for this stream to wait for.
     fn is_to_handle(&self, call: CallId, message: &Message) -> bool {
         let Message::Notification { method, token } = message else { return false };
+        if self.is_kept(call, method) {
+            return false;
+        }
         self.progresses(call, method, token).is_none_or(|owner| owner == call)
     }
 

@@ -267,6 +267,7 @@ impl Client {
         let changed = facts.capabilities() != old;
         self.outputs.push_back(Output::Ready(message));
         self.tell_state(now);
+        self.judge_contradicted(now);
         if replaces {
             self.on_replaced(now, changed);
         }
@@ -374,6 +375,7 @@ impl Client {
                 self.on_handshake_failed(now, *failure);
             }
             (Kind::Listen, _) => self.on_listen_ended(now, call),
+            (Kind::Subscription, settlement) => self.on_unsubscribed(now, &settlement),
             (Kind::Scout, _) => self.on_scout_failed(now),
             (Kind::List, settlement) => self.on_hints_told(now, &settlement),
             (Kind::Probe, settlement) if self.session.liveness.is_probe(call) => {

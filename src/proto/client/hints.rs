@@ -2,21 +2,19 @@
 //! (ARCHITECTURE.md, "Replay safety").
 
 use super::ladder::Loss;
-use super::Client;
+use super::{Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::event::Settlement;
-use crate::proto::jsonrpc::{field, string};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::delivery::Doubt;
-use crate::proto::replay::ReplayOption;
+use crate::proto::replay::{Listing, ReplayOption};
+use crate::proto::sorted::SortedSet;
 use crate::proto::stream::Phase;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
 const LIST: &str = "tools/list";
-/// So many pages of it are asked for.
-const MOST_PAGES: u32 = 8;
 
 impl Client {
     /// What the server says now of the call's tool.
@@ -46,6 +44,12 @@ impl Client {
 
     /// The call's stream is lost for good, and whether it may be sent again is asked for.
     pub(super) fn doubt(&mut self, now: Instant, call: CallId, reason: Reason, loss: Loss<'_>) {
+        self.hold(now, call, reason, loss);
+        self.ask_hints(now);
+    }
+
+    /// The call's stream is lost, and what becomes of the call is decided later.
+    pub(super) fn hold(&mut self, now: Instant, call: CallId, reason: Reason, loss: Loss<'_>) {
         self.drop_plans(call);
         if let Some(exchange) = self.stream(call).and_then(|stream| stream.exchange()) {
             self.abort(exchange);
@@ -59,7 +63,6 @@ impl Client {
         let (why, text, not_before) = (loss.why, loss.text.to_string(), now + loss.floor.unwrap_or_default());
         entry.delivery.doubts(Doubt { reason, why, text, not_before });
         self.set_clocks(now, call);
-        self.ask_hints(now);
     }
 
     /// The call would rather be sent again, and goes on meanwhile.
@@ -70,55 +73,38 @@ impl Client {
         self.ask_hints(now);
     }
 
-    /// Asks for the hints of all tools; once for all calls.
-    fn ask_hints(&mut self, now: Instant) {
-        if self.session.hints.asking.is_some() || !self.is_ready() {
-            return;
+    /// Asks for the server's tools; once for all calls.
+    pub(super) fn ask_hints(&mut self, now: Instant) {
+        if self.session.hints.asking.is_none() && self.is_ready() {
+            self.ask_page(now, Listing::new(now + self.config.timeouts.connect), "");
         }
-        self.session.hints.by = now + self.config.timeouts.connect;
-        self.session.hints.pages = 0;
-        self.ask_page(now, "");
     }
 
-    fn ask_page(&mut self, now: Instant, params: &str) {
+    fn ask_page(&mut self, now: Instant, listing: Listing, params: &str) {
         let (meta, dialect) = self.own_dialect();
         let mut entry = self.entry(now, Kind::List, LIST, members(LIST, params, &meta, None));
         entry.request.dialect = dialect;
         let list = self.open(entry);
-        self.session.hints.asking = Some(list);
-        self.session.hints.pages += 1;
         self.post(now, list);
-        self.timers.set(Owner::Call(list), Clock::Connect, self.session.hints.by);
+        self.timers.set(Owner::Call(list), Clock::Connect, listing.by);
+        self.session.hints.asking = Some(listing);
     }
 
-    /// Asks for the next page, where there is one and a tool that matters was on none so far. Whether it does.
-    fn ask_next_page(&mut self, now: Instant, page: &str) -> bool {
-        let next = field(page, &["result", "nextCursor"]).filter(|cursor| string(cursor).is_some());
-        let is_unseen = |entry: &Call| {
-            entry.request.tool.is_some()
-                && entry.delivery.awaits_hint()
-                && entry.delivery.hint(self.hint_of(now, entry)).is_none()
-        };
-        let is_wanted = |call| self.ledger.peek(call).is_some_and(is_unseen);
-        let hints = &self.session.hints;
-        let may_ask = self.is_ready() && now < hints.by && hints.pages < MOST_PAGES;
-        let Some(cursor) = next.filter(|_| may_ask && self.ledger.calls().into_iter().any(is_wanted)) else {
-            return false;
-        };
-        self.ask_page(now, &format!("{{\"cursor\":{cursor}}}"));
-        true
-    }
-
-    /// The hints were asked for: whoever waits for that is sent again, or lost.
+    /// A page of the tools came, or none: where that was all, whoever waits for it goes out again, or is lost.
     pub(super) fn on_hints_told(&mut self, now: Instant, settlement: &Settlement) {
-        self.session.hints.asking = None;
+        let Some(mut listing) = self.session.hints.asking.take() else { return };
         if let Settlement::Result { message, .. } = settlement {
             let text = self.text(*message).to_string();
             self.session.hints.learn(now, &text);
-            if self.ask_next_page(now, &text) {
-                return;
+            if !self.session.dialect.has_session() {
+                self.outputs.push_back(Output::Tools(*message));
+            }
+            let cursor = listing.next(&text, |seen| self.wants_more(now, seen));
+            if let Some(cursor) = cursor.filter(|_| self.is_ready() && now < listing.by) {
+                return self.ask_page(now, listing, &format!("{{\"cursor\":{cursor}}}"));
             }
         }
+        self.ask_declarations();
         // Where the session is dead, that is dealt with.
         if !self.is_ready() {
             return;
@@ -130,5 +116,16 @@ impl Client {
             self.lost(now, call, doubt.reason, doubt.why, &doubt.text, floor);
         }
         self.send_queued(now);
+    }
+
+    /// Whether a call waits for a tool that is none of these.
+    fn wants_more(&self, now: Instant, seen: &SortedSet<String>) -> bool {
+        let wants = |entry: &Call| {
+            let is_unknown = entry.request.tool.as_ref().is_some_and(|tool| !seen.contains(tool));
+            let asked =
+                entry.delivery.awaits_hint() && entry.delivery.hint(self.hint_of(now, entry)).is_none();
+            is_unknown && (asked || entry.delivery.corrections.learning)
+        };
+        self.ledger.calls().into_iter().any(|call| self.ledger.peek(call).is_some_and(wants))
     }
 }

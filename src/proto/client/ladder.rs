@@ -49,7 +49,7 @@ impl Client {
             && self.page_may_resume(now)
             && self.config.max_retries != Some(0);
         let again = match entry.lineage.earlier {
-            _ if entry.is_endless() && entry.diagnostics.events > 0 => Again::Subscribe,
+            _ if Self::is_kept_up(entry) => Again::Subscribe,
             Some(_) => Again::Earlier,
             None if self.session.handshake.is_message(call) => Again::Handshake,
             None if entry.delivery.stranded && !self.may_carry_over(now, call) => Again::No,

@@ -20,8 +20,14 @@ const A_WHILE: Duration = Duration::from_secs(10);
 impl Client {
     /// Opens the stream, where it is wanted and there is none.
     pub(super) fn listen(&mut self, now: Instant) {
-        let is_wanted = self.config.listen && (self.config.carry || self.session.dialect.has_session());
-        if !is_wanted || self.session.listen.is_some() {
+        if !self.config.listen {
+            return;
+        }
+        if !self.config.carry && !self.session.dialect.has_session() {
+            return self.subscribe(now);
+        }
+        self.unsubscribe(now);
+        if self.session.listen.is_some() {
             return;
         }
         let mut entry = self.entry(now, Kind::Listen, "GET", String::new());
@@ -148,6 +154,10 @@ impl Client {
     /// The user wants no more attempts.
     fn give_listen_up(&mut self, now: Instant, call: CallId, most: usize) {
         self.drop_listen(call);
+        self.tell_given_up(now, most);
+    }
+
+    pub(super) fn tell_given_up(&mut self, now: Instant, most: usize) {
         let text = "the stream for what belongs to no call is not opened again";
         let message = format!(
             "{text}: maximum reconnection attempts ({most}) exceeded (reconnectionOptions.maxRetries)"

@@ -6,6 +6,7 @@ use crate::proto::event::{Event, MessageRef, Settlement};
 use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dispatch::Word;
+use crate::proto::machines::subscription::SUBSCRIPTION_ID;
 use crate::proto::server_requests::{Asked, Opened};
 use crate::proto::time::Instant;
 use crate::proto::CallId;
@@ -114,11 +115,14 @@ impl Client {
             _ => None,
         };
         let is_task = method == "notifications/tasks";
-        let message = self.keep(renamed.as_deref().unwrap_or(text));
+        let Some(text) = self.on_subscribed(now, call, method, renamed.as_deref().unwrap_or(text)) else {
+            return;
+        };
+        let message = self.keep(&text);
         let is_callers = self.ledger.get(call).is_some_and(|entry| entry.request.kind == Kind::Request);
         self.event(now, is_callers.then_some(call), Event::Message { message, key, seam });
         if is_task {
-            self.on_task_told(now, text);
+            self.on_task_told(now, &text);
         }
     }
 
@@ -144,12 +148,18 @@ impl Client {
             let message = "a response whose id is not the request's was taken as its answer".to_string();
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
+        if (is_error && self.on_objection(now, owner, text))
+            || self.on_subscription_answered(now, owner, text)
+        {
+            return;
+        }
         self.report_resumed(owner);
         if self.goes_on(now, owner, text) {
             return;
         }
         self.learn(now, owner, text);
-        let message = self.keep(text);
+        let text = self.by_first_id(owner, text, &["result", "_meta", SUBSCRIPTION_ID]);
+        let message = self.keep(&text);
         self.settle(now, owner, Settlement::Result { message, http_status: status });
     }
 

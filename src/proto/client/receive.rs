@@ -12,7 +12,7 @@ use crate::proto::event::{AttemptResult, DropCause, Event, Settlement};
 use crate::proto::facts::Identity;
 use crate::proto::http::{IoFailure, Redirect, ResponseHead};
 use crate::proto::jsonrpc::{scan, Payload};
-use crate::proto::ledger::Kind;
+use crate::proto::ledger::{Call, Kind};
 use crate::proto::session::Session;
 use crate::proto::sse::{Decoder, Item, Limits};
 use crate::proto::stream::{Body, Events, Phase};
@@ -174,9 +174,8 @@ impl Client {
             return; // That is shorter.
         }
         // It may have nothing to say for days.
-        if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Listen)
-            && self.is_heard(call)
-        {
+        let is_ours = |entry: &Call| matches!(entry.request.kind, Kind::Listen | Kind::Subscription);
+        if self.ledger.peek(call).is_some_and(is_ours) && self.is_heard(call) {
             return self.timers.stop(Owner::Call(call), Clock::Idle);
         }
         let at = now + self.patience(call);
@@ -369,8 +368,8 @@ impl Client {
                 let handed = self.hand_out_once(call, &payload);
                 let before = self.answers_taken(call);
                 self.deliver(now, call, payload, text, Handing::under(&handed));
-                // It was answered, and that was not its end.
-                if self.answers_taken(call) != before {
+                // It was answered, and that was not its end; or it goes out again.
+                if self.answers_taken(call) != before || self.stream(call).is_none() {
                     return;
                 }
                 let text = "the body holds no response to this request";

@@ -66,7 +66,7 @@ impl Client {
         if let Some(hedge) = hedge {
             return self.promote(now, call, hedge);
         }
-        self.note_subscription(now, call, events);
+        self.note_subscription(now, call, events.brought());
         let said = self.stream(call).filter(|_| !known.resumable).and_then(|stream| stream.said.take());
         let said = said.map_or_else(String::new, |said| format!("; it said: {said}"));
         let why = self.no_way_back(now, call);

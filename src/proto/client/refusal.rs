@@ -53,7 +53,9 @@ impl Client {
             Reach::Unready | Reach::Late => entry.delivery.never_left(),
             Reach::NotSent | Reach::Never | Reach::Unknown => {
                 entry.delivery.unanswered(now, reach == Reach::Unknown);
-                self.unanswered(now, None);
+                if entry.request.kind != Kind::Subscription {
+                    self.unanswered(now, None);
+                }
             }
         }
         let text = self.network_text(failure);
@@ -89,7 +91,7 @@ impl Client {
             marked,
             believed: self.session.believed_marker,
             error,
-            greets: self.session.handshake.is_message(call),
+            is_repeated: kind == Kind::Subscription || self.session.handshake.is_message(call),
             // To a Client's handshake a 5xx is no answer: whoever is on the way may have written it.
             may_answer: kind.wants_response()
                 && !(kind == Kind::Handshake && head.status >= 500)
@@ -108,13 +110,22 @@ impl Client {
         if let Some(entry) = self.ledger.get(call).filter(|_| self.config.carry) {
             entry.delivery.attempt.refusal = Some(Refusal { status: head.status, body: body.to_string() });
         }
-        if let (Meaning::Answer, Some(id)) = (meaning, error_id) {
-            return self.on_response(now, call, &id, &body, Some(head.status));
+        // An error that names no request, and a session, is none of a modern server.
+        let is_doubtful = error == Whose::Likely && marked;
+        let answer = error_id.filter(|_| meaning == Meaning::Answer);
+        if let Some(id) = answer.as_ref().filter(|_| !is_doubtful) {
+            return self.on_response(now, call, id, &body, Some(head.status));
         }
         let said = self.said(&body, head.status);
         let said = if said.is_empty() { said } else { format!(": {said}") };
         let hidden = self.hidden_session(call, head.status).unwrap_or_default();
         let text = format!("the server answered {}{why}{said}{hidden}", head.status);
+        if self.on_contradicted(now, call, head.status, &text) {
+            return;
+        }
+        if let Some(id) = answer {
+            return self.on_response(now, call, &id, &body, Some(head.status));
+        }
         match meaning {
             Meaning::Later(reason) => {
                 let floor = head.retry_after(now.as_millis());

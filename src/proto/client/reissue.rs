@@ -12,9 +12,8 @@ use crate::proto::jsonrpc::Id;
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::recovery::Happened;
 use crate::proto::replay::{is_read, ReplayOption};
-use crate::proto::stream::{Events, Stream};
+use crate::proto::stream::Stream;
 use crate::proto::time::Instant;
-use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
 
 /// So many times `connectMs` a call waits for a server that nothing of it reaches.
@@ -95,39 +94,6 @@ impl Client {
         self.announce(now, call, Level::Reissue, attempt, wait);
     }
 
-    /// The body of a subscription is over. One that brought more than its ack, or was held for as long as a silence may
-    /// last, was no barren one: servers and proxies end long ones.
-    pub(super) fn note_subscription(&mut self, now: Instant, call: CallId, events: &Events) {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.is_endless()) else { return };
-        if events.fresh > 1 || now.since(events.since) >= entry.request.timeouts.idle {
-            entry.lineage.barren = 0;
-        }
-    }
-
-    /// A subscription that was open is made again, quietly, and ever more rarely where that brings nothing.
-    pub(super) fn subscribe_again(
-        &mut self,
-        now: Instant,
-        call: CallId,
-        cause: Reason,
-        why: ReissueCause,
-        floor: Option<Duration>,
-    ) {
-        let barren = self.ledger.peek(call).map_or(0, |entry| entry.lineage.barren);
-        if let Some(most) = self.config.max_retries.filter(|most| barren as usize >= *most) {
-            let text = format!(
-                "the subscription ended, and {most} more in a row brought nothing (reconnectionOptions.maxRetries)"
-            );
-            return self.fail(now, call, cause, &text);
-        }
-        self.detach(now, call, cause, why);
-        if let Some(entry) = self.ledger.get(call) {
-            entry.lineage.barren = barren.saturating_add(1);
-        }
-        let wait = self.config.backoff.patient(barren, &mut self.rng).max(floor.unwrap_or_default());
-        self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
-    }
-
     /// Parts a call from its stream for good. The earlier request can't answer any more, but on another stream.
     pub(super) fn detach(&mut self, now: Instant, call: CallId, cause: Reason, why: ReissueCause) {
         let open = self.part(now, call, cause, why).and_then(|stream| stream.exchange());
@@ -145,7 +111,8 @@ impl Client {
         cause: Reason,
         why: ReissueCause,
     ) -> Option<Stream> {
-        self.stats.reissues += 1;
+        let is_request = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
+        self.stats.reissues += u64::from(is_request);
         self.keep_hint(now, call);
         let stream = self.leave_stream(now, call);
         let entry = self.ledger.get(call)?;

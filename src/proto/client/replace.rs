@@ -58,7 +58,7 @@ impl Client {
         let phase = entry.lineage.stream.as_ref().map(|stream| &stream.phase);
         let may_carry = replace && !entry.delivery.carried_over;
         match entry.request.kind {
-            Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout => {}
+            Kind::Initialize | Kind::Initialized | Kind::Handshake | Kind::Scout | Kind::Subscription => {}
             // It is none of this session's.
             Kind::Request if !entry.request.dialect.has_session() || entry.delivery.stranded => {}
             Kind::Request | Kind::Notification if replace && !entry.was_sent() && !is_adopted => {
@@ -143,7 +143,7 @@ impl Client {
         self.send_queued(now);
     }
 
-    fn carry_over(&mut self, now: Instant, call: CallId) {
+    pub(super) fn carry_over(&mut self, now: Instant, call: CallId) {
         let Some(entry) = self.ledger.get(call) else { return };
         entry.delivery.carried_over = true;
         if entry.delivery.reissue_why.is_none() {
@@ -162,7 +162,7 @@ impl Client {
         }
     }
 
-    fn requeue(&mut self, now: Instant, call: CallId) {
+    pub(super) fn requeue(&mut self, now: Instant, call: CallId) {
         if !self.dispatch.waits(call) {
             self.dispatch.enqueue(call, self.turn(call));
         }
@@ -196,7 +196,10 @@ impl Client {
             self.set_clocks(now, call);
             self.call_event(now, call, Event::SessionReplaced { capabilities_changed });
         }
-        for members in self.session.restorable.requests() {
+        // Where there is no session, a subscription has what of this there is.
+        let restores =
+            if self.session.dialect.has_session() { self.session.restorable.requests() } else { Vec::new() };
+        for members in restores {
             let entry = self.entry(now, Kind::Restore, "restore", members);
             let call = self.open(entry);
             self.post(now, call);
@@ -261,9 +264,12 @@ impl Client {
     pub(super) fn on_replacement_failed(&mut self, now: Instant, failure: &Failure) {
         let text = format!("{LOST}, and there is no new one: {}", failure.text);
         for call in self.ledger.calls() {
-            // What is open of the dead session is read on.
-            let waits = |entry: &Call| entry.request.dialect.has_session() && !entry.delivery.stranded;
-            if self.ledger.peek(call).is_some_and(waits) {
+            // What is open of the dead session, or needs none, is read on.
+            let waits = |entry: &Call| {
+                let is_of_session = entry.request.dialect.has_session() && !entry.delivery.stranded;
+                is_of_session || entry.delivery.corrections.contradicted
+            };
+            if self.dispatch.waits(call) || self.ledger.peek(call).is_some_and(waits) {
                 self.fail(now, call, Reason::SessionLost, &text);
             }
         }

@@ -137,7 +137,7 @@ impl Client {
                 }
             };
         }
-        if entry.delivery.reissue_why.is_some() && entry.request.kind == Kind::Request {
+        if entry.delivery.reissue_why.is_some() && entry.request.kind.wants_response() {
             self.renew_wire_id(call);
         }
         let Some(entry) = self.ledger.get(call) else { return };
@@ -179,7 +179,7 @@ impl Client {
                 let at = now + entry.request.timeouts.handshake;
                 self.timers.set(Owner::Call(call), Clock::Handshake, at);
             }
-            Kind::Listen | Kind::Scout => {}
+            Kind::Listen | Kind::Subscription | Kind::Scout => {}
             Kind::Initialize | Kind::Initialized => self.bound_handshake(now, call, kind),
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::delivery::Delivery;
 use super::dialect::Dialect;
 use super::inputs::Rounds;
+use super::subscription::Subscription;
 use super::task::Task;
 use crate::proto::config::OnGap;
 use crate::proto::cursor::Held;
@@ -38,6 +39,8 @@ pub(crate) enum Kind {
     Terminate,
     /// The GET stream for what belongs to no call.
     Listen,
+    /// The request for the same where there is no such stream: a subscription of our own.
+    Subscription,
     /// A Client's answer to a request of the server's.
     Answer,
     /// Our own answer to one, or our word that a call is cancelled: nobody waits for it.
@@ -61,6 +64,7 @@ impl Kind {
             self,
             Self::Initialize
                 | Self::Request
+                | Self::Subscription
                 | Self::Probe
                 | Self::List
                 | Self::Restore
@@ -153,8 +157,8 @@ pub(crate) struct Lineage {
     pub(crate) adopts: bool,
     /// An attempt to recover that waits to be made, and for how long.
     pub(crate) planned: Option<(Level, Duration)>,
-    /// How often in a row it was made again and brought nothing; only of what has no end.
-    pub(crate) barren: u32,
+    /// What it is as a subscription.
+    pub(crate) subscription: Subscription,
     /// Questions of the server's on its stream that wait for our answer.
     pub(crate) questions: u32,
 }
@@ -315,6 +319,7 @@ mod tests {
             (Terminate, false, false, false, true),
             (Answer, false, false, false, true),
             (Listen, false, false, false, false),
+            (Subscription, true, false, false, false),
             (Control, false, false, false, false),
             (Probe, true, false, true, false),
             (List, true, false, true, false),

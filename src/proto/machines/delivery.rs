@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::credentials::Standing;
+use super::objection::Corrections;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::ReissueCause;
 use crate::proto::facts::Identity;
@@ -55,6 +56,8 @@ pub(crate) struct Delivery {
     pub(crate) cancel_reason: Option<String>,
     /// What was warned of, and how often it came again.
     pub(crate) warned: Vec<(&'static str, u64)>,
+    /// How it was corrected after what the server objected to.
+    pub(crate) corrections: Corrections,
     pub(crate) attempt: Attempt,
 }
 
@@ -110,6 +113,7 @@ impl Delivery {
             cors_suspected: false,
             cancel_reason: None,
             warned: Vec::new(),
+            corrections: Corrections::default(),
             attempt: Attempt::default(),
         }
     }

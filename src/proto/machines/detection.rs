@@ -67,11 +67,13 @@ pub(crate) struct Detection {
     refused: Vec<(Probe, Failure)>,
     /// A session without an id, while the server is asked for something better.
     offer: Option<Offer>,
+    /// What was found out was doubted once.
+    doubted: bool,
 }
 
 impl Detection {
     pub(crate) fn new(option: EraOption, legacy: bool, modern: bool) -> Self {
-        Self { option, legacy, modern, asks: None, refused: Vec::new(), offer: None }
+        Self { option, legacy, modern, asks: None, refused: Vec::new(), offer: None, doubted: false }
     }
 
     /// A handshake begins: its first question, of a server that spoke this when it was last heard.
@@ -101,6 +103,25 @@ impl Detection {
     /// The server offers a session without an id: it is kept while another question is under way.
     pub(crate) fn keep(&mut self, offer: Offer) {
         self.offer = Some(offer);
+    }
+
+    /// The server's words are none of the modern era that it was found to speak: whether that is to be found out anew, which
+    /// is so once.
+    pub(crate) fn doubts(&mut self) -> bool {
+        self.may_turn() && !std::mem::replace(&mut self.doubted, true)
+    }
+
+    /// Of our legacy versions, those that a server may be asked for which was found to be modern.
+    pub(crate) fn legacy_of<'a>(&self, ours: &'a [String]) -> &'a [String] {
+        if self.may_turn() {
+            ours
+        } else {
+            &[]
+        }
+    }
+
+    fn may_turn(&self) -> bool {
+        self.option == EraOption::Auto && self.legacy
     }
 
     /// The session to be content with.

@@ -2,6 +2,7 @@
 //! headers of its requests, whether its streams can be resumed, how the server learns that nobody waits any more, what asks whether the server
 //! lives, and what a refusal says.
 
+use super::subscription::LISTEN;
 use crate::proto::era::{Era, OLD_VERSION};
 use crate::proto::error::Reason;
 use crate::proto::facts::Identity;
@@ -73,8 +74,8 @@ pub(crate) struct Refused {
     pub(crate) believed: bool,
     /// Whose error it is.
     pub(crate) error: Whose,
-    /// It is of our own handshake, which is made again where it meets what passes: whoever is on the way may have written it.
-    pub(crate) greets: bool,
+    /// It is of our own and made again where it meets what passes, as the handshake: whoever is on the way may have written it.
+    pub(crate) is_repeated: bool,
     /// Whether an error may be the answer of the request, and not a stranger's on the way.
     pub(crate) may_answer: bool,
 }
@@ -240,7 +241,7 @@ impl Dialect {
 
     /// Whether the request is no call but a stream that stays open (MCP 2026-07-28, *Subscriptions*).
     pub(crate) fn is_endless(&self, rpc: &str) -> bool {
-        matches!(self, Self::Modern(_)) && rpc == "subscriptions/listen"
+        matches!(self, Self::Modern(_)) && rpc == LISTEN
     }
 
     pub(crate) fn cancel_by(&self) -> CancelBy {
@@ -286,7 +287,7 @@ impl Dialect {
         match status {
             401 => Meaning::Final(Reason::Unauthorized),
             403 => Meaning::Final(Reason::Forbidden),
-            408 | 425 | 429 | 500 | 502..=599 if refused.greets => Meaning::Later(Reason::HttpError),
+            408 | 425 | 429 | 500 | 502..=599 if refused.is_repeated => Meaning::Later(Reason::HttpError),
             _ if refused.may_answer && refused.error != Whose::Nobodys => Meaning::Answer,
             300..=399 => Meaning::Final(Reason::Redirected),
             408 | 425 | 429 | 502 | 503 | 504 => Meaning::Later(Reason::HttpError),
@@ -409,7 +410,7 @@ mod tests {
             marked: false,
             believed: false,
             error: Whose::Nobodys,
-            greets: false,
+            is_repeated: false,
             may_answer: true,
         }
     }
@@ -465,7 +466,7 @@ mod tests {
         for (status, passes) in
             [(408, true), (425, true), (429, true), (500, true), (501, false), (503, true), (409, false)]
         {
-            let greets = Refused { greets: true, ..with(status, Whose::Ours, true) };
+            let greets = Refused { is_repeated: true, ..with(status, Whose::Ours, true) };
             let meaning = if passes { Later(Reason::HttpError) } else { Answer };
             assert_eq!(Dialect::Legacy.judge(greets), meaning, "{status} to our own handshake");
         }

@@ -89,7 +89,7 @@ pub(crate) enum Open {
 pub(crate) enum Again {
     /// An earlier request of it can still answer.
     Earlier,
-    /// It is a subscription, that was open.
+    /// It is a subscription that is kept up: one that was open, or our own.
     Subscribe,
     /// It is a message of the handshake: as long as somebody waits for that, it is made again.
     Handshake,
@@ -148,6 +148,8 @@ pub(crate) enum Step {
 /// The ladder.
 pub(crate) fn next(happened: Happened, known: &Known) -> Step {
     match happened {
+        // Whatever ended it: nothing of it waits for an answer.
+        Happened::Dropped { .. } if known.again == Again::Subscribe => Step::Subscribe(Reason::StreamLost),
         Happened::Dropped { .. } if known.broken > 1 || (known.broken == 1 && !known.resumable) => {
             Step::Fail(Reason::MalformedResponse)
         }

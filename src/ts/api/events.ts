@@ -239,7 +239,7 @@ export type SessionHappening =
   /** What became of the stream for what belongs to no call. */
   | {
       type: "listen";
-      /** It is open; it ended, and is opened again; the server has none. */
+      /** It is open; it ended, and is opened again; the server has none, or nothing to tell on it. */
       state: "open" | "lost" | "unsupported";
     }
   /** A notification of the server's that belongs to no call. */

@@ -262,7 +262,10 @@ export interface TransportOptions {
   /**
    * Whether to open a stream for messages that belong to no call. `auto`: in a {@link LandfallTransport} always, once the
    * server took `notifications/initialized`, as the official transports do; in a session where `onEvent` or `onRequest`
-   * would hear of them.
+   * would hear of them. At 2026-07-28 that is a `subscriptions/listen` for the changes of lists that the server's
+   * capabilities offer, and of resources that were subscribed to in an earlier session of another era. For other resources
+   * make that request yourself, by `session.request`: it is kept up in the same way, as one call. A Client's transport
+   * opens none there: the Client does.
    * @defaultValue `auto`
    */
   listen?: "auto" | boolean;

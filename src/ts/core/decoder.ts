@@ -48,6 +48,7 @@ export function decoded(raw: RawCore): Core {
     answer: (handle, now, body) => made(handle, raw.answer(handle, now, body)),
     cancel: (handle, now, call, reason) => batch(handle, raw.cancel(handle, now, call, reason)),
     authorized: (handle, now, ok) => batch(handle, raw.authorized(handle, now, ok)),
+    declared: (handle, now, call, params) => batch(handle, raw.declared(handle, now, call, params)),
     reconnect: (handle, now, call) => batch(handle, raw.reconnect(handle, now, call)),
     set_version: (handle, now, version) => batch(handle, raw.set_version(handle, now, version)),
     learn_secret: raw.learn_secret,

@@ -218,6 +218,18 @@ export interface ReadyOutput {
   message: unknown;
 }
 
+/** A page of tools that the core asked for itself: the response, whose declarations are read. */
+export interface ToolsOutput {
+  out: "tools";
+  message: unknown;
+}
+
+/** What the tool of a call declares is wanted, to be given by `declared`. */
+export interface DeclareOutput {
+  out: "declare";
+  call: number;
+}
+
 /** A request of the server's, to be answered under the id that its message has: no other open one has that. */
 export interface RequestOutput {
   out: "request";
@@ -274,6 +286,8 @@ export type CoreOutput =
   | PersistOutput
   | RequestOverOutput
   | ReadyOutput
+  | ToolsOutput
+  | DeclareOutput
   | { out: "read"; exchange: number; on: boolean }
   | { out: "abort"; exchange: number }
   | { out: "closed" };
@@ -292,6 +306,8 @@ export interface Core {
   cancel(handle: number, now: number, call: number, reason?: string): Batch | undefined;
   /** Answers an `authorize` output: whether there are new credentials now. */
   authorized(handle: number, now: number, ok: boolean): Batch | undefined;
+  /** Answers a `declare` output: texts, by the names behind `Mcp-Param-`. */
+  declared(handle: number, now: number, call: number, params: Record<string, string>): Batch | undefined;
   /** Ends the wait of a `schedule` output; nothing where nothing waits. */
   reconnect(handle: number, now: number, call: number): Batch | undefined;
   /** Ends the server's session by a DELETE: a call, `accepted` where the server has none any more. */

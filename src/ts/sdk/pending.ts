@@ -127,13 +127,12 @@ interface Named {
 const subscriptionMember = "io.modelcontextprotocol/subscriptionId";
 
 /**
- * A subscription. Its messages name the request that it was made by, under an id of landfall's: the Client knows it by its
- * own. When it was made again the Client was told already that it is subscribed.
+ * A subscription. Its messages name the request that it was made by, under an id of landfall's, the same however often it
+ * is made again: the Client knows it by its own.
  */
 export class PendingSubscription extends PendingRequest {
   readonly #id: string | number;
-  readonly #wireIds: Set<unknown>;
-  #isAcknowledged = false;
+  readonly #wireId: string | number;
 
   constructor(client: Client, request: RequestSent) {
     const { id, wireId, response } = request;
@@ -142,16 +141,11 @@ export class PendingSubscription extends PendingRequest {
       response: (message, httpStatus) => this.#ended(response(message, httpStatus)),
     });
     this.#id = id;
-    this.#wireIds = new Set([wireId]);
+    this.#wireId = wireId;
   }
 
   override event(event: CallEvent, ack?: Ack, message?: object): void {
-    if (event.type === "reissued") this.#wireIds.add(event.wireId);
-    const { method, params } = (message ?? {}) as { method?: string; params?: Named };
-    if (method === "notifications/subscriptions/acknowledged") {
-      if (this.#isAcknowledged) return;
-      this.#isAcknowledged = true;
-    }
+    const { params } = (message ?? {}) as { params?: Named };
     const named = this.#named(params);
     super.event(event, ack, named === params ? message : { ...message, params: named });
   }
@@ -162,10 +156,10 @@ export class PendingSubscription extends PendingRequest {
     return named === result ? response : { ...response, result: named };
   }
 
-  /** The same under the Client's own id, where it names this subscription by one of landfall's. */
+  /** The same under the Client's own id, where it names this subscription by that of landfall's. */
   #named(given: Named | undefined): Named | undefined {
     const { _meta: meta } = given ?? {};
-    if (meta === undefined || !this.#wireIds.has(meta?.[subscriptionMember])) return given;
+    if (meta === undefined || meta?.[subscriptionMember] !== this.#wireId) return given;
     return { ...given, _meta: { ...meta, [subscriptionMember]: this.#id } };
   }
 }

@@ -18,8 +18,9 @@ import { isPlain } from "../options/check.js";
 import type { Settings } from "../options/settings.js";
 import { type SessionInfo, stateOf } from "../options/state.js";
 import { readTransportSettings } from "../options/transport-options.js";
-import { Connection, type Owner } from "../session/connection.js";
+import { Connection } from "../session/connection.js";
 import { Connections } from "../session/connections.js";
+import type { Owner } from "../session/owner.js";
 import { leftOutText, ToolHeaders } from "../session/tool-headers.js";
 import type { Binding, Sdk } from "./binding.js";
 import { refusalOf, rejection } from "./errors.js";
@@ -104,6 +105,7 @@ export class ClientTransport {
       clock: createClock(),
       outcomes: new OutcomeResolver(settings),
       uncounted: new Uncounted(),
+      tools: this.#tools,
       // The Client keeps its own account of them: it hears of a cancel by the server's message, or by one like it.
       requests: () => ({
         take: (request) => void this.#deliver(request),

@@ -1,5 +1,5 @@
 // One life of a session over one handle of the core.
-import type { CallEvent, SessionEvent } from "../api/events.js";
+import type { CallEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import { clockText } from "../base/clock-text.js";
@@ -19,8 +19,7 @@ import {
   worded,
 } from "../call/failure.js";
 import { GapJudge } from "../call/gaps.js";
-import { noMetrics, type Uncounted } from "../call/metrics.js";
-import type { OutcomeResolver } from "../call/outcome-resolver.js";
+import { noMetrics } from "../call/metrics.js";
 import { CallRecord, type CallSink, type MadeWith, Promised, type ResultEvent } from "../call/record.js";
 import { CoreHandle, type Listener, type Told } from "../core/handle.js";
 import type { Instance } from "../core/instance.js";
@@ -41,32 +40,10 @@ import { CredentialRefresh, type Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
 import type { Settings } from "../options/settings.js";
-import { infoOf, type SessionInfo } from "../options/state.js";
+import { infoOf } from "../options/state.js";
+import type { FactsKeeper, Owner } from "./owner.js";
 import type { RequestTaker } from "./requests.js";
 import { Waits } from "./scheduler.js";
-
-/** What a connection has of its session, and whom it tells: landfall's own session, or the Client of an SDK. */
-export interface Owner {
-  readonly settings: Settings;
-  readonly clock: () => number;
-  readonly outcomes: OutcomeResolver;
-  readonly uncounted: Uncounted;
-  /** Takes what the server asks, and answers by `answer`. */
-  requests(answer: (body: string) => void): RequestTaker;
-  /** Told a message of the server's that belongs to no call, before its event. */
-  heard(message: object): void;
-  /** Told every event in order. Who is to handle the message of one shares its ack. */
-  emit(event: CallEvent | SessionEvent, ack?: Ack): void;
-  /** The session stands, for the first time or again. */
-  ready(info: SessionInfo): void;
-  /** The provider of credentials failed for a message of landfall's own, which nobody waits for. */
-  denied(thrown: unknown): void;
-}
-
-/** Who keeps what is known of the server's session from one connection to the next. */
-export interface FactsKeeper {
-  facts: SessionFacts | undefined;
-}
 
 // `connectMs` of a call that no core knows any more: the default.
 const unknownConnectMs = 5_000;
@@ -248,6 +225,8 @@ export class Connection implements Listener {
     else if (output.out === "ready") this.#stands(output.message);
     else if (output.out === "authorize") this.#authorize(output);
     else if (output.out === "schedule") this.#waits.begin(output);
+    else if (output.out === "tools") this.#owner.tools.add(output.message);
+    else if (output.out === "declare") this.#declare(output.call);
     else if (output.out === "lost") this.#lost(output.text);
     else this.#finish();
   }
@@ -371,6 +350,13 @@ export class Connection implements Listener {
     const { refusal } = this.#handle.failureOf(call);
     const denied = (thrown: unknown) => !this.#records.has(call) && this.#owner.denied(thrown);
     this.#refresh.begin(refusal ?? new Response(null, { status: 401 }), why, denied);
+  }
+
+  /** The core wants to know what goes into the headers of a call, once it asked for the tools. */
+  #declare(call: number): void {
+    const { tool: name, arguments: args } = this.#records.get(call)?.origin.info ?? {};
+    const params = this.#owner.tools.of({ name, arguments: args });
+    this.#handle.interject((core, handle, now) => core.declared(handle, now, call, params));
   }
 
   /** The engine could not parse what the core had found well-formed. */

@@ -9,7 +9,8 @@ import type { Instances } from "../core/instance.js";
 import type { SessionFacts } from "../core/protocol.js";
 import { elsewhere } from "../core/worker-context.js";
 import { group } from "../options/check.js";
-import { Connection, type FactsKeeper, type Owner } from "./connection.js";
+import { Connection } from "./connection.js";
+import type { FactsKeeper, Owner } from "./owner.js";
 
 /** Why there is no connection. */
 export interface NoConnection {

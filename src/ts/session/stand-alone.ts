@@ -25,8 +25,9 @@ import {
 } from "../options/call-spec.js";
 import { readSettings, type Settings } from "../options/settings.js";
 import { type SessionInfo, stateOf } from "../options/state.js";
-import { Connection, type Owner } from "./connection.js";
+import { Connection } from "./connection.js";
 import { Connections, type NoConnection } from "./connections.js";
+import type { Owner } from "./owner.js";
 import { ServerRequests } from "./requests.js";
 import { leftOutText, ToolHeaders } from "./tool-headers.js";
 import { listAllTools, type Page } from "./tool-list.js";
@@ -54,6 +55,7 @@ export class StandAloneSession implements Session {
       clock: createClock(),
       outcomes: new OutcomeResolver(settings),
       uncounted: new Uncounted(),
+      tools: this.#tools,
       requests: (answer) =>
         new ServerRequests(settings, answer, (message) =>
           this.#owner.emit({ type: "warning", code: "question_refused", message, at: this.#owner.clock() }),

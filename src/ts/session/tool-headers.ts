@@ -108,8 +108,18 @@ export class ToolHeaders {
   learn(result: unknown, isFirstPage: boolean): { result: unknown; leftOut: LeftOut[] } {
     if (!isObject(result) || !Array.isArray(result.tools)) return { result, leftOut: [] };
     if (isFirstPage) this.#declared.clear();
+    return this.#read(result, result.tools);
+  }
+
+  /** Reads a response that the core asked for: a page, and not all of them need follow. */
+  add(response: unknown): void {
+    const result = isObject(response) ? response.result : undefined;
+    if (isObject(result) && Array.isArray(result.tools)) this.#read(result, result.tools);
+  }
+
+  #read(result: object, all: unknown[]): { result: unknown; leftOut: LeftOut[] } {
     const leftOut: LeftOut[] = [];
-    const tools = result.tools.filter((tool: unknown) => {
+    const tools = all.filter((tool: unknown) => {
       const { name, inputSchema } = (tool ?? {}) as { name?: unknown; inputSchema?: unknown };
       const declared = declarationsOf(inputSchema);
       if (typeof declared === "string") {

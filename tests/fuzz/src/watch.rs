@@ -176,6 +176,7 @@ impl Watched {
                 let id = landfall::proto::jsonrpc::field(text, &["id"]).expect("a question has an id");
                 self.questions.push(id.to_string());
             }
+            Output::Tools(message) => messages.push(message),
             Output::Ready(message) => {
                 messages.push(message);
                 if let Some(connect) = self.handshake.and_then(|call| self.calls.get_mut(&call)) {

@@ -56,7 +56,7 @@ happened! {
     HeadOnly 5
     // The user and the host.
     Trap 100
-    TakenUp 3
+    TakenUp 2
     Cancel 100
     Close 20
     Reported 20

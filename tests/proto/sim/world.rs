@@ -485,7 +485,9 @@ impl<'a> World<'a> {
                 self.shares.happened(Happened::Unasked);
                 self.judge.on_request_cancelled(&id.text());
             }
-            Output::RequestOver(_) | Output::Closed | Output::Timeout(_) => {}
+            // No tool of its server declares anything.
+            Output::Declare(call) => self.client.declare(instant(self.now), call, Vec::new()),
+            Output::Tools(..) | Output::RequestOver(_) | Output::Closed | Output::Timeout(_) => {}
         }
     }
 }

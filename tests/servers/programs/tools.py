@@ -49,7 +49,10 @@ def add_tools(mcp, context, read_only) -> None:
             return name
 
         mcp.tool(name=name, description=name)(leaf)
+        # Who has a session hears of it there, who has none by a subscription.
         await ctx.session.send_tool_list_changed()
+        if hasattr(ctx, "notify_tools_changed"):
+            await ctx.notify_tools_changed()
         return name
 
     mcp.tool(name="count", description="counts")(count_)
