@@ -29,7 +29,8 @@ test("connect waits for a server that is not well, and tells its attempts where 
   assert.ok(["http_error", "network_error"].includes(thrown.reason), thrown.reason);
   assert.match(thrown.message, /handshakeMs/);
   const { attempts } = thrown.diagnostics;
-  assert.equal(attempts.length, posts - 1);
+  // The last one may have been planned, and not made.
+  assert.ok(attempts.length === posts - 1 || attempts.length === posts, `${attempts.length} of ${posts}`);
   assert.deepEqual([attempts[0].level, attempts[0].result], ["reissue", "network_error"]);
   assert.deepEqual([attempts[1].result, attempts[1].status], ["refused", 503]);
 });

@@ -1,7 +1,9 @@
 //! A handshake beside a session whose pings fail: it is replaced only if the server is well, and it is not.
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, ExchangeId, HttpRequest, Method, Options, Reason, TimeoutOptions};
+use landfall::proto::{
+    CallId, CallSpec, Event, ExchangeId, HttpRequest, Method, Options, Reason, SessionState, TimeoutOptions,
+};
 
 fn is(request: &HttpRequest, method: &str) -> bool {
     request.body.as_deref().unwrap_or_default().contains(&format!("\"{method}\""))
@@ -341,4 +343,30 @@ fn a_session_that_was_offered_and_that_the_server_does_not_know_proves_nothing()
     let (_, request) = world.request();
     assert_eq!((request.method, session(&request)), (Method::Delete, Some("s2")), "it is given back");
     assert!(world.is_pending(once));
+}
+
+#[test]
+fn the_end_of_what_was_begun_beside_it_is_an_answer_of_http_like_any_other() {
+    let (mut world, ..) = cut(options());
+    let (trial, request) = until_trial(&mut world, Old::Breaks, &mut Vec::new());
+    offer(&mut world, trial, &request);
+    let (ping, _) = world.request();
+    let resume = |world: &mut World| loop {
+        let (_, get, request) = world.next_request();
+        if request.method == Method::Get {
+            return get;
+        }
+    };
+    let first = resume(&mut world);
+    world.head(ping, 404, "", None);
+    world.end(ping);
+    let place = world.requests.iter().position(|(_, request)| request.method == Method::Delete);
+    let (delete, _) = world.requests.remove(place.expect("it is given back")).expect("it was found");
+    world.events.clear();
+    world.failed(first, "ENETUNREACH");
+    world.head(delete, 200, "", None);
+    let second = resume(&mut world);
+    world.failed(second, "ENETUNREACH");
+    let is_offline = |(_, event): &(_, Event)| *event == Event::State { state: SessionState::Offline };
+    assert!(!world.events.iter().any(is_offline), "not two in a row without an answer: {:?}", world.events);
 }

@@ -30,11 +30,13 @@ impl Client {
     }
 
     fn take_head(&mut self, now: Instant, exchange: ExchangeId, head: ResponseHead) {
+        if self.dispatch.is_open(exchange) {
+            self.answered(now);
+        }
         if let Some(ending) = self.dispatch.ending(exchange).cloned() {
             return self.on_delete_head(now, exchange, ending, &head);
         }
         let Some(call) = self.dispatch.owner_of(exchange) else { return };
-        self.answered(now);
         if self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Scout) {
             return self.on_scout_head(now, call, &head);
         }
