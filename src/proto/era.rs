@@ -76,3 +76,33 @@ impl EraOption {
         }
     }
 }
+
+/// The modern versions, and the legacy ones.
+pub(crate) type Versions = (Vec<String>, Vec<String>);
+
+/// The versions that may be spoken. One of the era that is asked for has to be among them.
+pub(crate) fn versions(wanted: Option<Vec<String>>, era: EraOption) -> Result<Versions, ConfigError> {
+    let all = || MODERN_VERSIONS.into_iter().chain(LEGACY_VERSIONS);
+    let wanted = wanted.unwrap_or_else(|| all().map(String::from).collect());
+    let unknown = wanted.iter().find(|wanted| all().all(|version| version != *wanted)).cloned();
+    let is_empty = wanted.is_empty();
+    let is_modern = |version: &String| MODERN_VERSIONS.contains(&version.as_str());
+    let (modern, legacy): Versions = wanted.into_iter().partition(is_modern);
+    let message = match (unknown, era) {
+        (Some(version), _) => {
+            format!("protocolVersions: \"{version}\" is none of {}", all().collect::<Vec<_>>().join(", "))
+        }
+        _ if is_empty => "protocolVersions is empty".to_string(),
+        (None, EraOption::Modern) if modern.is_empty() => {
+            "protocolVersions has none of era \"modern\"".to_string()
+        }
+        // HTTP+SSE agrees on one of these, too.
+        (None, EraOption::Legacy | EraOption::Sse) if legacy.is_empty() => {
+            "protocolVersions has none of era \"legacy\"".to_string()
+        }
+        (None, EraOption::Auto | EraOption::Modern | EraOption::Legacy | EraOption::Sse) => {
+            return Ok((modern, legacy))
+        }
+    };
+    Err(ConfigError { option: "protocolVersions", message })
+}

@@ -11,8 +11,6 @@ const EXPECTED_FAILURES = {
   [STAND_ALONE]: [
     "2025-11-25 auth/scope-step-up",
     "2026-07-28 auth/scope-step-up",
-    // What a server asks for by its result goes to the caller as it is.
-    "2026-07-28 sep-2322-client-request-state",
   ],
 };
 

@@ -233,7 +233,7 @@ fn in_a_page_a_discover_that_is_rejected_twice_counts_as_refused() {
     let failure = world.failure(world.handshake());
     assert_eq!(failure.diagnostics.last_status, Some(404), "{}", failure.text);
     assert!(failure.text.contains("mcp-method"), "the headers are named: {}", failure.text);
-    assert_eq!(failure.diagnostics.hint, None::<Hint>, "initialize passed");
+    assert_eq!(failure.diagnostics.hint, Some(Hint::Cors));
 }
 
 #[test]

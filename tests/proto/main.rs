@@ -45,6 +45,7 @@ mod storms;
 mod stranded;
 mod subscriptions;
 mod tasks;
+mod texts;
 mod trial;
 mod trust;
 mod unreached;

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::texts::event_name;
 use landfall::proto::{
-    CallId, CallSpec, Challenge, Client, Config, DropCause, EraOption, Event, ExchangeId, Failure,
-    HttpRequest, Input, Instant, IoFailure, ListenState, Load, Method, Options, Output, Reason, ResponseHead,
-    SessionFacts, Settlement, TimeoutOptions,
+    CallId, CallSpec, Challenge, Client, Config, EraOption, Event, ExchangeId, Failure, HttpRequest, Input,
+    Instant, IoFailure, Load, Method, Options, Output, Reason, ResponseHead, SessionFacts, Settlement,
+    TimeoutOptions,
 };
+
+pub(crate) use crate::texts::{header, id_of, note, result};
 
 /// The event stream media type, as servers write it.
 pub(crate) const SSE: &str = "text/event-stream";
@@ -458,7 +461,7 @@ impl World {
 
     /// The names of the events so far, in order.
     pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.events.iter().map(|(_, event)| name(event)).collect()
+        self.events.iter().map(|(_, event)| event_name(event)).collect()
     }
 
     /// The server takes the word that a call is cancelled.
@@ -481,57 +484,4 @@ impl World {
     pub(crate) fn assert_nothing_is_left(&self) {
         assert_eq!(self.client.load(), Load::default());
     }
-}
-
-fn name(event: &Event) -> &'static str {
-    match event {
-        Event::State { .. } => "state",
-        Event::Listen { state: ListenState::Open } => "listen:open",
-        Event::Listen { state: ListenState::Lost } => "listen:lost",
-        Event::Listen { state: ListenState::Unsupported } => "listen:unsupported",
-        Event::Queued => "queued",
-        Event::Sent { .. } => "sent",
-        Event::Open { .. } => "open",
-        Event::Progress { .. } => "progress",
-        Event::Message { .. } => "message",
-        Event::InputRequired { .. } => "input_required",
-        Event::InputAnswered { .. } => "input_answered",
-        Event::Suspect { .. } => "suspect",
-        Event::Polling { .. } => "polling",
-        Event::Disconnected { cause: DropCause::End, .. } => "disconnected:end",
-        Event::Disconnected { cause: DropCause::Network, .. } => "disconnected:network",
-        Event::Disconnected { cause: DropCause::Idle, .. } => "disconnected:idle",
-        Event::Disconnected { .. } => "disconnected",
-        Event::Reconnecting { .. } => "reconnecting",
-        Event::Resumed { .. } => "resumed",
-        Event::Gap { .. } => "gap",
-        Event::EventSkipped { .. } => "event_skipped",
-        Event::Reissued { .. } => "reissued",
-        Event::SessionReplaced { .. } => "session_replaced",
-        Event::Warning { code, .. } => code,
-        _ => "other",
-    }
-}
-
-/// The id of a request, as JSON text.
-pub(crate) fn id_of(request: &HttpRequest) -> String {
-    let body: serde_json::Value =
-        serde_json::from_str(request.body.as_deref().unwrap_or("null")).expect("JSON");
-    body["id"].to_string()
-}
-
-/// A header of a request.
-pub(crate) fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
-    request.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-}
-
-/// An event block with an id and a notification.
-pub(crate) fn note(id: &str, text: &str) -> String {
-    let params = format!(r#"{{"level":"info","data":"{text}"}}"#);
-    format!("id: {id}\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{params}}}\n\n")
-}
-
-/// An event block with the response to a request.
-pub(crate) fn result(request_id: &str) -> String {
-    format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{request_id},\"result\":{{\"ok\":true}}}}\n\n")
 }

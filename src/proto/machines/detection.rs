@@ -180,7 +180,8 @@ impl Detection {
         let Some((_, first)) = refused.first().filter(|_| refused.len() > 1) else { return last };
         let each = refused.iter().map(|(probe, failure)| format!("{}: {}", probe.name(), failure.text));
         let text = format!("the server speaks no protocol of ours ({})", each.collect::<Vec<_>>().join("; "));
-        let Diagnostics { last_status, hint, .. } = first.diagnostics;
+        let last_status = first.diagnostics.last_status;
+        let hint = refused.iter().find_map(|(_, failure)| failure.diagnostics.hint);
         let diagnostics = Diagnostics { last_status, hint, ..last.diagnostics };
         Failure { text, diagnostics, ..first.clone() }
     }
