@@ -45,6 +45,7 @@ mod deadline;
 mod era;
 mod error;
 mod event;
+mod event_ids;
 mod facts;
 mod gap;
 mod header;

@@ -69,11 +69,6 @@ impl Repeats {
         Self { seed, ..Self::default() }
     }
 
-    /// The session is another.
-    pub(crate) fn forget(&mut self) {
-        *self = Self::new(self.seed);
-    }
-
     /// The hash of an event.
     pub(crate) fn print(&self, id: &str, payload: &str) -> Print {
         non_zero(hash(hash(self.seed, id), payload))

@@ -1,6 +1,7 @@
 //! The session: its state, its id and version, and what is known of it.
 
 use super::event::SessionState;
+use super::event_ids::EventIds;
 use super::facts::{Facts, Identity};
 use super::http::HeaderName;
 use super::jsonrpc::field;
@@ -10,7 +11,6 @@ use super::machines::handshake::Handshake;
 use super::machines::liveness::Liveness;
 use super::machines::outage::Outage;
 use super::machines::redirect::Endpoint;
-use super::repeats::Repeats;
 use super::replay::Hints;
 use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
@@ -62,12 +62,8 @@ pub(crate) struct Session {
     pub(crate) liveness: Liveness,
     /// Whether HTTP is answered.
     pub(crate) outage: Outage,
-    /// Prefixes of event ids, and the call that uses each; `None`: several do.
-    prefixes: SortedMap<String, Option<CallId>>,
-    /// What its streams have brought.
-    pub(crate) repeats: Repeats,
-    /// A stream was given up before it showed an id: the server may go on to count for it.
-    pub(crate) gave_up_unseen: bool,
+    /// What is known of the ids of its events.
+    pub(crate) ids: EventIds,
     /// What a new session must be told again.
     pub(crate) restorable: Restorable,
     /// What the server says of its tools.
@@ -90,7 +86,7 @@ const MOST_ID_BYTES: usize = 1_024;
 impl Session {
     pub(crate) fn new(seed: u64, detection: Detection) -> Self {
         Self {
-            repeats: Repeats::new(seed),
+            ids: EventIds::new(seed),
             state: State::New,
             told: None,
             facts: Facts::default(),
@@ -103,8 +99,6 @@ impl Session {
             idle_drops: 0,
             liveness: Liveness::default(),
             outage: Outage::default(),
-            gave_up_unseen: false,
-            prefixes: SortedMap::new(),
             restorable: Restorable::default(),
             hints: Hints::default(),
             agreed: None,
@@ -144,22 +138,6 @@ impl Session {
         Identity { id: self.facts.session_id.clone(), version: self.facts.protocol_version.clone() }
     }
 
-    /// Whether other streams use this prefix of event ids too: then its numbers are no series of one stream.
-    pub(crate) fn shares(&mut self, prefix: &str, call: CallId) -> bool {
-        const MOST: usize = 512;
-        if let Some(user) = self.prefixes.get_mut(prefix) {
-            if *user != Some(call) {
-                *user = None;
-            }
-            return user.is_none();
-        }
-        if self.prefixes.len() == MOST {
-            self.prefixes.pop_first();
-        }
-        self.prefixes.insert(prefix.to_string(), Some(call));
-        false
-    }
-
     /// What was known of this session is void.
     pub(crate) fn forget(&mut self) {
         let facts = self.facts.edit();
@@ -170,9 +148,7 @@ impl Session {
         self.outage = Outage::default();
         self.believed_marker = false;
         self.hints.forget();
-        self.gave_up_unseen = false;
-        self.prefixes.clear();
-        self.repeats.forget();
+        self.ids = self.ids.next();
     }
 
     pub(crate) fn is_over(&self) -> bool {

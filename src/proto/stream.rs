@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::cursor::Cursor;
+use super::event_ids::EventIds;
 use super::gap::GapWatch;
 use super::http::ResponseHead;
 use super::machines::race::Race;
@@ -143,6 +144,8 @@ pub(crate) struct Stream {
     /// Its POST: what it goes by among the streams of its call.
     pub(crate) post: ExchangeId,
     pub(crate) cursor: Cursor,
+    /// What is known of the ids of events, in the session that its POST went to.
+    pub(crate) ids: EventIds,
     /// What it brought last, whoever repeats it.
     pub(crate) near: Near,
     pub(crate) gaps: GapWatch,
@@ -188,20 +191,22 @@ pub(crate) struct Earlier {
     pub(crate) body: Body,
     /// What it brought last: it may bring that again.
     pub(crate) near: Near,
+    pub(crate) ids: EventIds,
 }
 
 impl Stream {
     /// A lineage that another client began: it is resumed from this cursor.
-    pub(crate) fn adopted(cursor: &str) -> Self {
-        Self { phase: Phase::Waiting, cursor: Cursor::at(cursor), ..Self::new(ExchangeId(0)) }
+    pub(crate) fn adopted(cursor: &str, ids: &EventIds) -> Self {
+        Self { cursor: Cursor::at(cursor), ..Self::waiting(ids) }
     }
 
     /// A new lineage, whose POST is this exchange.
-    pub(crate) fn new(post: ExchangeId) -> Self {
+    pub(crate) fn new(post: ExchangeId, ids: &EventIds) -> Self {
         Self {
             phase: Phase::Posting(post),
             post,
             cursor: Cursor::default(),
+            ids: ids.clone(),
             near: Near::default(),
             gaps: GapWatch::default(),
             retry: None,
@@ -222,6 +227,11 @@ impl Stream {
             race: Race::new(),
             scheduled: false,
         }
+    }
+
+    /// A lineage without a POST.
+    pub(crate) fn waiting(ids: &EventIds) -> Self {
+        Self { phase: Phase::Waiting, ..Self::new(ExchangeId(0), ids) }
     }
 
     /// The exchange that is open or opening.

@@ -74,7 +74,7 @@ export default [
   },
   {
     file: "src/proto/client/handling.rs",
-    from: "match unseen || self.session.gave_up_unseen {",
+    from: "match unseen || ids.gave_up_unseen() {",
     to: "match unseen {",
     test: "--test proto guards::recovery",
   },
@@ -227,6 +227,30 @@ export default [
     from: "if replace && !entry.was_sent() && !is_adopted => {",
     to: "if replace && false && !is_adopted => {",
     test: "--test proto guards::sessions",
+  },
+  {
+    file: "src/proto/client/replace.rs",
+    from: "Body::Json(_) | Body::Events(_)) => !stream.race.is_silent(),",
+    to: "Body::Json(_)) => !stream.race.is_silent(),\n        Phase::Reading(_, Body::Events(events)) => !events.resumed && !stream.race.is_silent(),",
+    test: "--test proto stranded",
+  },
+  {
+    file: "src/proto/client/recover.rs",
+    from: "if is_stranded && !head.is_success() {",
+    to: "if false {",
+    test: "--test proto stranded",
+  },
+  {
+    file: "src/proto/client/repeats.rs",
+    from: "true => stream.ids.knows(print),",
+    to: "true => self.session.ids.knows(print),",
+    test: "--test proto stranded",
+  },
+  {
+    file: "src/proto/client/repeats.rs",
+    from: "stream.ids.note(id, print, live_on)",
+    to: "self.session.ids.note(id, print, live_on)",
+    test: "--test proto stranded",
   },
   {
     file: "src/proto/client/replace.rs",

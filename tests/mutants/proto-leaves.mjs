@@ -326,13 +326,13 @@ export default [
   },
   {
     file: "src/proto/session.rs",
-    from: "self.hints.forget();\n        self.gave_up_unseen = false;",
-    to: "self.gave_up_unseen = false;",
+    from: "self.hints.forget();\n",
+    to: "",
     test: "--test proto replace",
   },
   {
     file: "src/proto/session.rs",
-    from: "self.prefixes.clear();",
+    from: "self.ids = self.ids.next();",
     to: "",
     test: "--test proto guards::recovery",
   },

@@ -1,7 +1,7 @@
 //! What is open of a session that is known to be dead: it is read on, and its call ends by that.
 
 use crate::world::{header, id_of, note, options, result, World, GREETING, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, ExchangeId, Options, Outcome, Reason};
+use landfall::proto::{CallId, CallSpec, Event, ExchangeId, GapKind, Options, Outcome, Reason};
 
 /// A call that may run twice, whose stream is open.
 fn safe(world: &mut World) -> (CallId, String, ExchangeId) {
@@ -246,5 +246,138 @@ fn nobody_is_told_where_a_stream_of_a_dead_session_could_be_resumed() {
         world.body(post, &("id: 3\n".to_string() + &result(&id)));
         assert!(world.answer(call).contains("ok"));
         assert_eq!(world.tokens, ["1"]);
+    }
+}
+
+/// A call that was cut, and whose resume is open.
+fn resumed(world: &mut World) -> (CallId, String, ExchangeId) {
+    let (call, id, post) = world.streaming();
+    world.body(post, &(note("a-1", "one") + &note("a-2", "two") + &note("a-3", "three")));
+    world.cut(post);
+    let (_, get, _) = world.next_request();
+    world.head(get, 200, SSE, None);
+    (call, id, get)
+}
+
+fn told(world: &World, text: &str) -> usize {
+    world.messages.iter().filter(|message| message.contains(&format!("\"{text}\""))).count()
+}
+
+#[test]
+fn a_body_that_a_resume_opened_is_read_on_and_what_it_repeats_is_dropped() {
+    for late in [false, true] {
+        let mut world = World::connected(options());
+        let (_, _, other) = world.streaming();
+        world.body(other, &note("b-1", "elsewhere"));
+        let (call, id, get) = resumed(&mut world);
+        let refused = dies(&mut world);
+        if late {
+            replaced(&mut world, "s2");
+            answered_in(&mut world, "s2", refused);
+        }
+        world.body(get, &(note("a-3", "three") + &note("b-1", "elsewhere") + &note("a-4", "four")));
+        world.body(get, &(note("a-4", "four") + &result(&id)));
+        assert!(world.answer(call).contains("ok"));
+        for text in ["one", "two", "three", "four", "elsewhere"] {
+            assert_eq!(told(&world, text), 1, "{text}");
+        }
+        assert!(!world.names().contains(&"gap"));
+        assert_eq!(world.client.metrics(false).duplicates, 3);
+    }
+}
+
+#[test]
+fn what_is_missing_on_it_is_told() {
+    let mut world = World::connected(options());
+    let (call, id, get) = resumed(&mut world);
+    let refused = dies(&mut world);
+    replaced(&mut world, "s2");
+    answered_in(&mut world, "s2", refused);
+    world.body(get, &(note("a-6", "six") + &result(&id)));
+    assert!(world.answer(call).contains("ok"));
+    let is_told = |event: &Event| matches!(event, Event::Gap { kind: GapKind::Missing, .. });
+    assert!(world.events.iter().any(|(_, event)| is_told(event)));
+}
+
+#[test]
+fn a_live_one_that_repeats_itself_is_not_heard_twice() {
+    let mut world = World::connected(options());
+    let (call, id, post) = world.streaming();
+    world.body(post, &note("1", "a"));
+    dies(&mut world);
+    world.body(post, &(note("1", "a") + &note("2", "b") + &note("2", "b") + &result(&id)));
+    assert!(world.answer(call).contains("ok"));
+    assert_eq!((told(&world, "a"), told(&world, "b")), (1, 1));
+}
+
+#[test]
+fn its_ids_say_nothing_of_those_in_the_next_session() {
+    let mut world = World::connected(options());
+    let (call, id, get) = resumed(&mut world);
+    dies(&mut world);
+    replaced(&mut world, "s2");
+    world.requests.clear();
+    let (next, next_id, post) = world.streaming();
+    world.body(post, &note("b-1", "next"));
+    world.cut(post);
+    world.body(get, &note("c-1", "of both"));
+    let (_, again, _) = world.next_request();
+    world.head(again, 200, SSE, None);
+    world.body(again, &(note("c-1", "of both") + &result(&next_id)));
+    world.body(get, &result(&id));
+    assert!(world.answer(next).contains("ok") && world.answer(call).contains("ok"));
+    assert_eq!(told(&world, "of both"), 2);
+}
+
+#[test]
+fn one_whose_headers_are_still_to_come_is_read_on_or_refused_for_the_dead_session() {
+    for status in [200, 401, 404, 307, 503] {
+        let mut world = World::connected(options());
+        let (call, id, post) = world.streaming();
+        world.body(post, &note("1", "a"));
+        world.cut(post);
+        let (_, get, _) = world.next_request();
+        world.pass(5_000);
+        let (ping, request) = world.request();
+        world.reply(ping, &request, "{}");
+        let refused = dies(&mut world);
+        replaced(&mut world, "s2");
+        answered_in(&mut world, "s2", refused);
+        assert!(world.is_pending(call));
+        world.head(get, status, if status == 200 { SSE } else { "" }, None);
+        if status == 200 {
+            world.body(get, &(note("1", "a") + &result(&id)));
+            assert!(world.answer(call).contains("ok"));
+            assert_eq!(told(&world, "a"), 1);
+        } else {
+            assert_eq!(world.failure(call).reason, Reason::SessionLost);
+        }
+        assert!(world.requests.is_empty(), "nothing more is asked of a dead session");
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_resumed_one_that_ends_is_not_resumed_again() {
+    type End = fn(&mut World, ExchangeId);
+    let ends: [End; 4] = [
+        |world, get| world.cut(get),
+        |world, get| world.end(get),
+        |world, get| {
+            world.body(get, &("retry: 500\n".to_string() + &note("a-4", "four")));
+            world.end(get);
+        },
+        |world, _| world.pass(46_000),
+    ];
+    for end in ends {
+        let mut world = World::connected(options());
+        let (call, _, get) = resumed(&mut world);
+        let refused = dies(&mut world);
+        replaced(&mut world, "s2");
+        answered_in(&mut world, "s2", refused);
+        end(&mut world, get);
+        assert_eq!(world.failure(call).reason, Reason::SessionLost);
+        assert!(world.requests.is_empty());
+        world.assert_nothing_is_left();
     }
 }

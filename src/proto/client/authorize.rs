@@ -8,7 +8,7 @@ use crate::proto::machines::redirect::Hop;
 use crate::proto::stream::{Phase, Resend, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
-use crate::proto::{CallId, ExchangeId};
+use crate::proto::CallId;
 
 impl Client {
     /// A request was refused for its credentials, where others can be had: it waits for them. Else why that is final, as
@@ -39,7 +39,8 @@ impl Client {
     /// The call's stream waits. A silent body is read on: only the resume beside it waits.
     fn await_credentials(&mut self, now: Instant, call: CallId, resend: Option<Resend>) {
         let Some((entry, resend)) = self.ledger.get(call).zip(resend) else { return };
-        let stream = entry.lineage.stream.get_or_insert_with(|| Stream::new(ExchangeId(0)));
+        let ids = &self.session.ids;
+        let stream = entry.lineage.stream.get_or_insert_with(|| Stream::waiting(ids));
         stream.phase = Phase::Held(resend);
         self.stop_timers_of_stream(call);
         self.timers.stop(Owner::Call(call), Clock::Handshake);

@@ -25,14 +25,14 @@ impl Client {
         // A body holds a connection, but where only headers do.
         let gives_way = self.is_crowded(call) && !self.config.until_headers;
         let stream = self.part(now, call, Reason::IdleTimeout, DropCause::Idle.into());
-        let Some(Stream { phase: Phase::Reading(exchange, body), near, .. }) = stream else { return };
+        let Some(Stream { phase: Phase::Reading(exchange, body), near, ids, .. }) = stream else { return };
         // Where every connection is taken, the new request has that of the old one.
         if gives_way {
             self.abort(exchange);
         }
         let Some(entry) = self.ledger.get(call) else { return };
         entry.delivery.sent_beside = true;
-        entry.lineage.earlier = (!gives_way).then_some(Earlier { exchange, body, near });
+        entry.lineage.earlier = (!gives_way).then_some(Earlier { exchange, body, near, ids });
         entry.lineage.planned = Some((Level::Reissue, Duration::ZERO));
         entry.clocks.rearm_call(now);
         let attempt = u32::try_from(entry.delivery.reissues()).unwrap_or(u32::MAX);

@@ -38,7 +38,7 @@ impl Client {
         }
         let is_response = self.is_response(call, &payload, |_| true);
         let named = id.filter(|id| !is_response && !id.is_empty());
-        let print = named.map(|id| self.session.repeats.print(id, data));
+        let print = named.map(|id| self.session.ids.print(id, data));
         let repeats = named.zip(print).and_then(|(id, print)| self.repeats(call, id, print));
         self.count_replayed(now, call, &payload, repeats.is_some());
         if let Some(place) = repeats {
@@ -158,10 +158,10 @@ impl Client {
     }
 
     fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
-        if let Some((prefix, _)) = id.and_then(split) {
-            self.session.shares(prefix, call);
-        }
         let Some(stream) = self.stream(call) else { return };
+        if let Some((prefix, _)) = id.and_then(split) {
+            stream.ids.shares(prefix, call);
+        }
         id.inspect(|id| stream.gaps.passed(id)); // It is told by a warning.
         let (again, report) = stream.cursor.broken(id);
         stream.broken = if again { stream.broken + 1 } else { stream.broken.max(1) };

@@ -89,10 +89,10 @@ impl Client {
         handed: Handed,
         bytes: usize,
     ) {
-        if let Some((prefix, _)) = id.and_then(split) {
-            self.session.shares(prefix, call);
-        }
         let Some(stream) = self.stream(call) else { return };
+        if let Some((prefix, _)) = id.and_then(split) {
+            stream.ids.shares(prefix, call);
+        }
         let resumed = stream.events().is_some_and(|events| events.resumed);
         if resumed && bytes == 0 && id.is_some_and(|id| !id.is_empty() && stream.cursor.is_passed(id)) {
             return;
@@ -230,19 +230,20 @@ impl Client {
         self.stream(call).is_some_and(|stream| stream.is_open())
     }
 
-    /// Whether other streams count with this prefix too.
+    /// Whether other streams of its session count with this prefix too.
     fn sharing(&mut self, prefix: &str, call: CallId) -> Sharing {
-        if self.session.shares(prefix, call) {
+        let Some(ids) = self.stream(call).map(|stream| stream.ids.clone()) else { return Sharing::Proved };
+        if ids.shares(prefix, call) {
             return Sharing::Proved;
         }
+        let is_unseen = |stream: &Stream| !stream.gaps.has_prefix() && stream.ids.is(&ids);
         let unknown = |entry: &Call| {
-            entry.request.kind == Kind::Request
-                && entry.lineage.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix())
+            entry.request.kind == Kind::Request && entry.lineage.stream.as_ref().is_some_and(is_unseen)
         };
         let calls = self.ledger.calls();
         let unseen =
             calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(unknown));
-        match unseen || self.session.gave_up_unseen {
+        match unseen || ids.gave_up_unseen() {
             true => Sharing::Possible,
             false => Sharing::No,
         }

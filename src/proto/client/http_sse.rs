@@ -14,7 +14,7 @@ use crate::proto::machines::detection::{Got, Probe};
 use crate::proto::machines::dialect::Dialect;
 use crate::proto::machines::recovery::Happened;
 use crate::proto::session::State;
-use crate::proto::stream::{Phase, Stream};
+use crate::proto::stream::Stream;
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::{CallId, ExchangeId};
@@ -32,7 +32,7 @@ impl Client {
         self.session.facts.edit().location = None;
         let mut entry = self.entry(now, Kind::Listen, "GET", String::new());
         entry.request.on_gap = OnGap::Continue;
-        entry.lineage.stream = Some(Stream { phase: Phase::Waiting, ..Stream::new(ExchangeId(0)) });
+        entry.lineage.stream = Some(Stream::waiting(&self.session.ids));
         self.open_as(call, entry);
         self.session.listen = Some(call);
     }

@@ -32,7 +32,7 @@ impl Client {
         }
         let mut entry = self.entry(now, Kind::Listen, "GET", String::new());
         entry.request.on_gap = OnGap::Continue; // Nothing can be sent again, and nothing fails.
-        entry.lineage.stream = Some(Stream { phase: Phase::Waiting, ..Stream::new(ExchangeId(0)) });
+        entry.lineage.stream = Some(Stream::waiting(&self.session.ids));
         let call = self.open(entry);
         self.session.listen = Some(call);
         self.open_listen(now, call);
@@ -52,7 +52,8 @@ impl Client {
         let cursor = self.stream(call).and_then(|stream| stream.cursor()).and_then(header_value);
         let exchange = self.transmit(call, hop, Method::Get, cursor, None);
         let Some(entry) = self.ledger.get(call) else { return };
-        let stream = entry.lineage.stream.get_or_insert_with(|| Stream::new(exchange));
+        let ids = &self.session.ids;
+        let stream = entry.lineage.stream.get_or_insert_with(|| Stream::new(exchange, ids));
         stream.phase = Phase::Resuming(exchange, Headers::Due);
         stream.last_get = Some(now);
     }
@@ -113,7 +114,7 @@ impl Client {
     fn forget_place(&mut self, call: CallId) -> bool {
         let Some(stream) = self.stream(call).filter(|stream| stream.cursor().is_some()) else { return false };
         let barren = stream.barren;
-        *stream = Stream { phase: Phase::Waiting, barren, ..Stream::new(ExchangeId(0)) };
+        *stream = Stream { barren, ..Stream::waiting(&stream.ids) };
         true
     }
 

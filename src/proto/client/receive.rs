@@ -260,8 +260,7 @@ impl Client {
 
     fn on_item(&mut self, now: Instant, call: CallId, item: Item<'_>) {
         let Some(entry) = self.ledger.get(call) else { return };
-        // Whatever ids it has: a stream of a session that is dead can't be resumed.
-        let has_cursor = entry.request.dialect.can_resume() && !entry.delivery.stranded;
+        let has_cursor = entry.request.dialect.can_resume();
         let Some(stream) = entry.lineage.stream.as_mut() else { return };
         let is_sign = match item {
             Item::Comment | Item::Retry(_) => true,

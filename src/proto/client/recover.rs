@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::ladder::Loss;
+use super::replace::LOST;
 use super::{Client, Output};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
@@ -247,6 +248,12 @@ impl Client {
         exchange: ExchangeId,
         head: &ResponseHead,
     ) {
+        let Some(delivery) = self.ledger.peek(call).map(|entry| &entry.delivery) else { return };
+        let (is_stranded, proves) = (delivery.stranded, delivery.identity.is_none() && !delivery.stranded);
+        if is_stranded && !head.is_success() {
+            self.abort(exchange);
+            return self.lost(now, call, Reason::SessionLost, DropCause::Session.into(), LOST, None);
+        }
         if self.redirected(now, call, exchange, head) {
             return;
         }
@@ -254,7 +261,7 @@ impl Client {
             return self.on_listen_head(now, call, exchange, head);
         }
         if head.is_success() && head.is_event_stream() {
-            if self.ledger.peek(call).is_some_and(|entry| entry.delivery.identity.is_none()) {
+            if proves {
                 self.session.liveness.accepted();
             }
             if let Some(stream) = self.stream(call) {

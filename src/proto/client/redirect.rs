@@ -125,7 +125,7 @@ impl Client {
         };
         let exchange = self.launch(Purpose::Call(scout, Slot::Control), request);
         if let Some(entry) = self.ledger.get(scout) {
-            entry.lineage.stream = Some(Stream::new(exchange));
+            entry.lineage.stream = Some(Stream::new(exchange, &self.session.ids));
         }
         self.timers.set(Owner::Call(scout), Clock::Connect, now + wait);
     }

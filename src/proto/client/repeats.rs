@@ -20,22 +20,22 @@ impl Client {
             return place;
         }
         let came = match resumed {
-            true => self.session.repeats.knows(print),
+            true => stream.ids.knows(print),
             false => stream.near.knows(print),
         };
         let name = stream_of(call, stream.post);
-        let has_brought = || stream.near.knows(print) || self.session.repeats.came_on(print, name);
+        let has_brought = || stream.near.knows(print) || stream.ids.came_on(print, name);
         let event = Came { id: Some(id), print: Some(print), resumed };
         (came && !stream.cursor.is_due(event, has_brought)).then_some(u64::MAX)
     }
 
     /// Whether the body of an earlier request brings an event again. If so, it is counted; else it is noted.
     pub(super) fn repeats_beside(&mut self, call: CallId, id: &str, data: &str) -> bool {
-        let print = self.session.repeats.print(id, data);
+        let print = self.session.ids.print(id, data);
         let Some(entry) = self.ledger.get(call) else { return false };
         let Some(earlier) = entry.lineage.earlier.as_mut() else { return false };
         let resumed = matches!(&earlier.body, Body::Events(events) if events.resumed);
-        let came = earlier.near.knows(print) || (resumed && self.session.repeats.knows(print));
+        let came = earlier.near.knows(print) || (resumed && earlier.ids.knows(print));
         if came {
             self.note_duplicate(call);
         } else {
@@ -49,7 +49,7 @@ impl Client {
         let Some(stream) = self.stream(call).filter(|_| !id.is_empty()) else { return };
         print.inspect(|print| stream.near.note(*print));
         let live_on = (!stream.is_resumed()).then(|| stream_of(call, stream.post));
-        self.session.repeats.note(id, print, live_on);
+        stream.ids.note(id, print, live_on);
     }
 
     /// A repeat is counted, and says something of the order in which the server replays.

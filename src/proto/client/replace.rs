@@ -280,9 +280,7 @@ impl Client {
 /// session is gone with it, whatever the answer says.
 fn may_be_answered(entry: &Call) -> bool {
     let is_open = |stream: &Stream| match &stream.phase {
-        Phase::Reading(_, Body::Json(_)) => !stream.race.is_silent(),
-        // What a resume repeats is known by ids, and those go with the session.
-        Phase::Reading(_, Body::Events(events)) => !events.resumed && !stream.race.is_silent(),
+        Phase::Reading(_, Body::Json(_) | Body::Events(_)) => !stream.race.is_silent(),
         _ => false,
     };
     entry.lineage.stream.as_ref().is_some_and(is_open) && !Restorable::is_set_by(&entry.request.method)

@@ -128,8 +128,8 @@ impl Client {
             return self.poll_task(now, call);
         }
         if let Some(cursor) = entry.lineage.resume_from.take() {
-            entry.lineage.stream = Some(Stream::adopted(&cursor));
-            self.session.repeats.note(&cursor, None, Some(stream_of(call, ExchangeId(0))));
+            entry.lineage.stream = Some(Stream::adopted(&cursor, &self.session.ids));
+            self.session.ids.note(&cursor, None, Some(stream_of(call, ExchangeId(0))));
             return match header_value(&cursor) {
                 Some(_) => self.resume(now, call),
                 None => {
@@ -153,7 +153,7 @@ impl Client {
             _ => self.transmit(call, hop, Method::Post, None, Some(body)),
         };
         let Some(entry) = self.ledger.get(call) else { return };
-        entry.lineage.stream = Some(Stream::new(exchange));
+        entry.lineage.stream = Some(Stream::new(exchange, &self.session.ids));
         entry.clocks.posted_at = (kind == Kind::Request).then_some(now);
         match kind {
             Kind::Request => {

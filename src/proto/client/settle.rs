@@ -147,10 +147,11 @@ impl Client {
 
     /// A stream of ours is given up, and the server may not know.
     pub(super) fn note_given_up(&mut self, call: CallId) {
-        let is_of_session = |entry: &&Call| entry.request.kind == Kind::Request && !entry.delivery.stranded;
-        let Some(entry) = self.ledger.peek(call).filter(is_of_session) else { return };
-        self.session.gave_up_unseen |=
-            entry.lineage.stream.as_ref().is_some_and(|stream| !stream.gaps.has_prefix());
+        let is_call = |entry: &&Call| entry.request.kind == Kind::Request;
+        let Some(entry) = self.ledger.peek(call).filter(is_call) else { return };
+        if let Some(stream) = entry.lineage.stream.as_ref().filter(|stream| !stream.gaps.has_prefix()) {
+            stream.ids.gives_up_unseen();
+        }
     }
 
     /// Counts what a stream that is still open brought.

@@ -288,6 +288,7 @@ mod tests {
     use super::*;
     use crate::proto::error::Reason;
     use crate::proto::event::DropCause;
+    use crate::proto::event_ids::EventIds;
     use crate::proto::timeouts::TimeoutOptions;
     use crate::proto::ExchangeId;
 
@@ -300,7 +301,7 @@ mod tests {
     fn it_was_sent_when_it_has_a_stream_or_had_one() {
         let mut call = call(Kind::Request, "tools/call");
         assert!(!call.was_sent());
-        call.lineage.stream = Some(Stream::new(ExchangeId(1)));
+        call.lineage.stream = Some(Stream::new(ExchangeId(1), &EventIds::new(0)));
         assert!(call.was_sent());
         call.lineage.stream = None;
         call.delivery.reissue(DropCause::End.into(), Reason::StreamLost);
