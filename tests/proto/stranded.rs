@@ -1,7 +1,9 @@
 //! What is open of a session that is known to be dead: it is read on, and its call ends by that.
 
 use crate::world::{header, id_of, note, options, result, World, GREETING, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, Event, ExchangeId, GapKind, Options, Outcome, Reason};
+use landfall::proto::{
+    CallId, CallSpec, Event, ExchangeId, GapKind, Options, Outcome, Reason, Redirect, ResponseHead, Target,
+};
 
 /// A call that may run twice, whose stream is open.
 fn safe(world: &mut World) -> (CallId, String, ExchangeId) {
@@ -378,6 +380,33 @@ fn a_resumed_one_that_ends_is_not_resumed_again() {
         end(&mut world, get);
         assert_eq!(world.failure(call).reason, Reason::SessionLost);
         assert!(world.requests.is_empty());
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_redirect_of_a_request_to_a_dead_session_is_not_followed_and_the_call_goes_on_in_the_next() {
+    for status in [307, 303] {
+        let mut world = World::connected(options());
+        let call = world.call();
+        let (post, request) = world.request();
+        let refused = dies(&mut world);
+        replaced(&mut world, "s2");
+        answered_in(&mut world, "s2", refused);
+        let target = Target { url: "https://server.test/other".to_string(), same_origin: true };
+        let redirect = Some(Redirect::To(target));
+        world.input_head(post, ResponseHead { status, redirect, ..ResponseHead::default() });
+        // Who answers by any other may have run it.
+        if status == 303 {
+            let failure = world.failure(call);
+            assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::Unknown));
+        } else {
+            let (again, next) = world.request();
+            assert_eq!((next.url.as_deref(), header(&next, "mcp-session-id")), (None, Some("s2")));
+            assert_ne!(id_of(&next), id_of(&request));
+            world.reply(again, &next, "{}");
+            assert!(world.answer(call).contains("result"));
+        }
         world.assert_nothing_is_left();
     }
 }

@@ -72,7 +72,8 @@ impl Client {
     }
 
     fn on_post_head(&mut self, now: Instant, call: CallId, exchange: ExchangeId, head: ResponseHead) {
-        if self.redirected(now, call, exchange, &head) {
+        let is_stranded = self.ledger.peek(call).is_some_and(|entry| entry.delivery.stranded);
+        if !is_stranded && self.redirected(now, call, exchange, &head) {
             return;
         }
         if let Some(attempt) = self.attempt_again(call) {
@@ -84,7 +85,7 @@ impl Client {
             self.abort(exchange); // There is no session any more, or none that can be ended.
             return self.settle(now, call, Settlement::Accepted);
         }
-        if entry.delivery.stranded && !head.is_success() {
+        if is_stranded && !head.is_success() {
             return self.on_stranded_refused(now, call, exchange, &head);
         }
         if !head.is_success() {

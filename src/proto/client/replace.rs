@@ -119,7 +119,7 @@ impl Client {
     ) {
         self.abort(exchange);
         // What else these say of the request is for the one in the next session to find out.
-        if !matches!(head.status, 400 | 401 | 404 | 410) || self.session.is_over() {
+        if !matches!(head.status, 307 | 308 | 400 | 401 | 404 | 410) || self.session.is_over() {
             return self.fail_request(now, call, Reason::SessionLost, LOST);
         }
         if let Some(entry) = self.ledger.get(call) {
