@@ -1,7 +1,7 @@
 //! A page of another origin: fetch rejects without a cause, so it is judged by what worked before.
 
 use crate::world::{header, id_of, known_session, note, options, result, World, JSON, SSE};
-use landfall::proto::{CallId, CallSpec, Hint, Options, Reason};
+use landfall::proto::{CallId, CallSpec, Hint, Options, Outcome, Reason};
 
 fn cross_origin() -> Options {
     Options { cross_origin: true, ..options() }
@@ -173,6 +173,40 @@ fn a_call_that_may_not_run_twice_is_not_repeated_for_a_guess_at_cors() {
         (world.failure(call).reason, world.failure(call).diagnostics.hint),
         (Reason::NetworkError, Some(Hint::Cors))
     );
+}
+
+/// It was sent twice.
+#[test]
+fn neither_is_a_notification_nor_the_word_that_a_call_is_cancelled() {
+    let known = known_session(Some("s1"), Some("2025-11-25"), Some("{}"));
+    let mut world = World::new(Options { resume: Some(known), ..cross_origin() });
+    world.client.connect(world.now);
+    world.drain();
+    world.call_with(CallSpec {
+        method: "tools/call".to_string(),
+        resumption_token: Some("k1".to_string()),
+        ..CallSpec::default()
+    });
+    let (get, _) = world.request();
+    world.head(get, 200, SSE, None); // the headers of a GET pass; a POST adds `content-type`
+    let notification = world.client.notify(world.now, "notifications/x", "");
+    world.drain();
+    let (post, _) = world.request();
+    world.cut(post);
+    let failure = world.failure(notification);
+    assert_eq!(
+        (failure.reason, failure.outcome, failure.diagnostics.hint),
+        (Reason::NetworkError, Outcome::Unknown, Some(Hint::Cors))
+    );
+    let cancelled = world.call();
+    world.request();
+    world.client.cancel(world.now, cancelled);
+    world.drain();
+    let (post, word) = world.request();
+    assert!(word.body.is_some_and(|body| body.contains("notifications/cancelled")));
+    world.cut(post);
+    world.pass(10_000);
+    assert!(world.requests.is_empty(), "{:?}", world.requests);
 }
 
 /// What is rejected may have been the request itself, and not its preflight.

@@ -56,16 +56,21 @@ impl Client {
     /// more if that does no harm, and then fails with the names the server must allow. Whether that was so.
     pub(super) fn judge_rejected_post(&mut self, now: Instant, call: CallId) -> bool {
         let Some(added) = self.added_headers(call) else { return false };
-        // A preflight that failed sent nothing, but a rejection does not tell that it was one: a call goes again only as
-        // any lost call does, and once.
-        let is_call = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
-        let may_reissue = is_call && self.may_reissue(now, call);
+        // A preflight that failed sent nothing, but a rejection does not tell that it was one: what may not run twice goes
+        // again only as anything lost does, and once.
+        let may_reissue = self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return false };
         let is_first = !std::mem::replace(&mut entry.delivery.cors_suspected, true);
-        if is_first && may_reissue {
+        let kind = entry.request.kind;
+        if is_first && (may_reissue || matches!(kind, Kind::Answer | Kind::Control)) {
             return false;
         }
-        if is_first && !is_call {
+        let may_repeat = match kind {
+            Kind::Request => false,
+            Kind::Notification => entry.request.method == "notifications/initialized",
+            _ => true,
+        };
+        if is_first && may_repeat {
             // No id goes out twice: it may not have been a preflight that failed.
             if entry.request.kind.wants_response() {
                 self.renew_wire_id(call);
