@@ -2,7 +2,7 @@
 
 use crate::carried::{spec, streaming};
 use crate::world::{id_of, note, options, World, JSON, SSE};
-use landfall::proto::{Method, Options, Reason, ResponseHead};
+use landfall::proto::{HttpRequest, Method, Options, Reason, ResponseHead};
 
 #[test]
 fn no_resume_is_made_where_max_retries_is_0_and_at_most_so_many_barren_ones() {
@@ -98,4 +98,24 @@ fn a_wait_that_the_host_has_takes_the_place_of_the_one_before() {
     world.client.reconnect(world.now, call);
     world.drain();
     world.request();
+}
+
+/// It was forgotten, and another was made when the stream fell silent after it.
+#[test]
+fn the_last_resume_before_call_ms_is_over_is_one_of_them() {
+    for (most, more) in [(Some(1.0), 0), (Some(2.0), 1), (None, 1)] {
+        let mut world = World::connected(Options { max_retries: most, ..options() });
+        let (_, _, post) = world.streaming();
+        world.body(post, &note("e1", "a"));
+        for _ in 0..2 {
+            world.pass(36_000);
+            world.body(post, ": still here\n\n");
+        }
+        let (wait, get, request) = world.next_request();
+        assert_eq!((wait, request.method), (43_000.0, Method::Get), "connectMs before callMs is over");
+        world.cut(get);
+        world.pass(2_000);
+        let is_resume = |(_, request): &&(_, HttpRequest)| request.method == Method::Get;
+        assert_eq!(world.requests.iter().filter(is_resume).count(), more, "{most:?}");
+    }
 }

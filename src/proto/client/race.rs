@@ -191,7 +191,7 @@ impl Client {
         match standing {
             Standing::Open => {}
             // It was the last word before the end of `callMs`, about a body that is not suspect.
-            Standing::Held | Standing::Again | Standing::Lost if !stream.race.is_silent() => {}
+            Standing::Held | Standing::Lost if !stream.race.is_silent() => {}
             Standing::Held if now.since(stream.fed_at) < idle => {
                 stream.race.lives();
                 self.rearm_idle(now, call);

@@ -178,7 +178,8 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
         Happened::Silent { .. } => Step::Keep,
         Happened::EndsSoon if known.body == Open::Answer && known.may_resume() => Step::Race(Pace::AtOnce),
         Happened::EndsSoon => Step::Keep,
-        Happened::HedgeFailed if known.may_resume() => Step::Race(Pace::Backoff),
+        // One beside a body that is not suspect was the last before the end of `callMs`.
+        Happened::HedgeFailed if known.is_silent && known.may_resume() => Step::Race(Pace::Backoff),
         Happened::HedgeFailed => Step::Keep,
         Happened::Held if known.may_resume() => Step::GiveUp,
         // Its cursor was lost meanwhile: nothing else can bring its answer.
@@ -382,6 +383,7 @@ mod tests {
         let plain = Known { body: Open::Answer, ..PLAIN };
         let (loose, safe) = (Known { resumable: false, ..plain }, Known { body: Open::Answer, ..SAFE });
         let probe = Known { is_request: false, ..plain };
+        let suspect = Known { is_silent: true, ..plain };
         check(&[
             (silent(true), PLAIN, Step::Keep),
             (silent(true), plain, Step::Race(Pace::AtOnce)),
@@ -395,8 +397,9 @@ mod tests {
             (Happened::EndsSoon, plain, Step::Race(Pace::AtOnce)),
             (Happened::EndsSoon, PLAIN, Step::Keep),
             (Happened::EndsSoon, loose, Step::Keep),
-            (Happened::HedgeFailed, PLAIN, Step::Race(Pace::Backoff)),
-            (Happened::HedgeFailed, Known { max_retries: Some(1), barren: 1, ..PLAIN }, Step::Keep),
+            (Happened::HedgeFailed, suspect, Step::Race(Pace::Backoff)),
+            (Happened::HedgeFailed, Known { max_retries: Some(1), barren: 1, ..suspect }, Step::Keep),
+            (Happened::HedgeFailed, plain, Step::Keep),
             (Happened::Held, PLAIN, Step::GiveUp),
             (Happened::Held, LOOSE, Step::Ask),
         ]);
