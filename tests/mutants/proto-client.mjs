@@ -50,6 +50,18 @@ export default [
   },
   {
     file: "src/proto/client/cors.rs",
+    from: 'Kind::Notification => entry.request.method == "notifications/initialized",',
+    to: "Kind::Notification => true,",
+    test: "--test proto cors",
+  },
+  {
+    file: "src/proto/client/cors.rs",
+    from: "(may_reissue || matches!(kind, Kind::Answer | Kind::Control))",
+    to: "may_reissue",
+    test: "--test proto cors",
+  },
+  {
+    file: "src/proto/client/cors.rs",
     from: "s.rejected >= 2 && !s.is_open()",
     to: "s.rejected >= 1 && !s.is_open()",
     test: "--test proto guards::recovery",
@@ -193,6 +205,18 @@ export default [
     test: "--test proto quiet",
   },
   {
+    file: "src/proto/client/race.rs",
+    from: "Standing::Held | Standing::Lost if !stream.race.is_silent() => {}",
+    to: "Standing::Held | Standing::Again | Standing::Lost if !stream.race.is_silent() => {}",
+    test: "--test proto reconnection",
+  },
+  {
+    file: "src/proto/client/recover.rs",
+    from: "(Clock::Handshake, handshake)]",
+    to: "(Clock::Handshake, handshake.filter(|_| false))]",
+    test: "--test proto handshakes",
+  },
+  {
     file: "src/proto/client/recover.rs",
     from: "let is_known = !entry.lineage.adopts || entry.delivery.cancel_reason.is_some();",
     to: "let is_known = true;",
@@ -251,6 +275,12 @@ export default [
     from: "stream.ids.note(id, print, live_on)",
     to: "self.session.ids.note(id, print, live_on)",
     test: "--test proto stranded",
+  },
+  {
+    file: "src/proto/client/replace.rs",
+    from: "self.passes_budget(now, call, wait) || !self.is_awaited(now + wait)",
+    to: "self.passes_budget(now, call, wait)",
+    test: "--test proto handshakes",
   },
   {
     file: "src/proto/client/replace.rs",

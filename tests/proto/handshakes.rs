@@ -390,3 +390,41 @@ fn a_certificate_that_is_not_accepted_ends_it_at_once() {
         assert!(failure.text.contains(code), "{}", failure.text);
     }
 }
+
+/// It waited until its handshakeMs were over, for a session that nobody would have begun for it.
+#[test]
+fn a_notification_waits_for_the_next_session_where_a_call_does_and_its_own_clock_allows() {
+    for (with_call, passed) in [(false, 8_000), (false, 40_000), (true, 8_000), (true, 40_000)] {
+        let mut world = World::connected(options());
+        for session in ["s2", "s3", "s4"] {
+            world.pass(1_000);
+            let call = meets_dead_session(&mut world);
+            let (post, request) = world.request();
+            goes_on(&mut world, post, &request, session, call);
+        }
+        world.pass(passed);
+        let notification = world.client.notify(world.now, "notifications/x", "");
+        world.drain();
+        let (post, _) = world.request();
+        let call = with_call.then(|| world.safe_call());
+        world.requests.clear();
+        refuse(&mut world, post, 404);
+        // The next session may begin a minute after the first of the three.
+        let waits = with_call && passed > 28_000;
+        assert_eq!(world.is_pending(notification), waits, "{with_call} {passed}");
+        if waits {
+            let call = call.expect("one was made");
+            let (_, post, request) = world.next_request();
+            greet(&mut world, post, &request, "s5");
+            confirm(&mut world);
+            let sessions: Vec<_> =
+                world.requests.iter().map(|(_, request)| header(request, "mcp-session-id")).collect();
+            assert_eq!(sessions, [Some("s5"); 2]);
+            assert!(world.is_pending(notification) && world.is_pending(call));
+        } else {
+            let failure = world.failure(notification);
+            assert_eq!((failure.reason, failure.outcome), (Reason::SessionLost, Outcome::Rejected));
+            assert!(failure.text.contains("the next is tried in"), "{}", failure.text);
+        }
+    }
+}

@@ -228,9 +228,12 @@ impl Client {
             return (now + wait >= self.session.handshake.by).then_some(Clock::Handshake);
         }
         let clocks = &self.ledger.peek(call)?.clocks;
-        match clocks.recovery.expires().is_some_and(|at| now + wait >= at) {
-            true => Some(Clock::Recovery),
-            false => (now + wait >= clocks.deadline).then_some(Clock::Deadline),
+        let handshake = self.timers.at(Owner::Call(call), Clock::Handshake);
+        let bounds = [(Clock::Recovery, clocks.recovery.expires()), (Clock::Handshake, handshake)];
+        let passed = |(_, at): &(Clock, Option<Instant>)| at.is_some_and(|at| now + wait >= at);
+        match bounds.into_iter().find(passed) {
+            Some((clock, _)) => Some(clock),
+            None => (now + wait >= clocks.deadline).then_some(Clock::Deadline),
         }
     }
 

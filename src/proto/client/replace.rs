@@ -28,7 +28,12 @@ impl Client {
         self.timers.stop(Owner::Session, Clock::Connect);
         self.stats.session_mismatches += 1;
         let replace = self.replace_session(now);
-        for call in self.ledger.calls() {
+        let is_call =
+            |call: CallId| self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
+        // Others wait for the next session where a call does.
+        let (calls, others): (Vec<_>, Vec<_>) =
+            self.ledger.calls().into_iter().partition(|call| is_call(*call));
+        for call in calls.into_iter().chain(others) {
             self.part_from_session(now, call, replace);
         }
     }
@@ -215,7 +220,7 @@ impl Client {
     }
 
     /// A call in the queue waits for the session that replaces a lost one, under its `recoveryMs`. One whose clocks end
-    /// before another session may begin ends now.
+    /// before another session may begin ends now, and so does what no session is begun for.
     pub(super) fn await_session(&mut self, now: Instant, call: CallId) {
         if !self.session.handshake.replaces() {
             return;
@@ -224,7 +229,7 @@ impl Client {
         entry.delivery.cause.get_or_insert(Reason::SessionLost);
         self.set_clocks(now, call);
         let wait = self.session.handshake.wait(now);
-        if !wait.is_zero() && self.passes_budget(now, call, wait) {
+        if !wait.is_zero() && (self.passes_budget(now, call, wait) || !self.is_awaited(now + wait)) {
             let seconds = wait.as_secs_f64().ceil();
             let text = format!(
                 "{LOST}, {MOST} have replaced others within a minute, and the next is tried in {seconds} s"
