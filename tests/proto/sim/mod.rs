@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -79,11 +80,15 @@ fn kind(why: &str) -> String {
     plain.chars().take_while(|c| !matches!(c, '"' | '{')).take(MOST).collect()
 }
 
-/// The smallest schedule found that is wrong in the same way, and why.
+/// The smallest schedule found that is wrong in the same way, and why. One that takes long is not looked for for ever.
 fn shrink(mut tree: impl ValueTree<Value = Schedule>, mut why: String) -> (Schedule, String) {
     const MOST: usize = 4_000;
-    let (mut smallest, wrong) = (tree.current(), kind(&why));
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let (mut smallest, wrong, began) = (tree.current(), kind(&why), now());
     for _ in 0..MOST {
+        if began.elapsed() > PATIENCE {
+            break;
+        }
         let moved = match judge(&tree.current(), true) {
             Err(broken) if kind(&broken) == wrong => {
                 (smallest, why) = (tree.current(), broken);

@@ -89,6 +89,15 @@ impl Trail {
         whole
     }
 
+    /// Whether it came so long ago that nobody remembers its name.
+    pub(crate) fn has_forgotten(&self, work: usize, place: usize, alias: Option<&str>) -> bool {
+        const REMEMBERED: usize = 4_096;
+        let is_it = |event: &Arrived| event.place == Some((work, place)) && event.alias.as_deref() == alias;
+        let since = self.events.iter().rev().take_while(|event| !is_it(event));
+        let named = since.filter(|event| event.bears_id && event.place.is_some()).count();
+        named >= REMEMBERED && named < self.events.len()
+    }
+
     /// Whether a whole copy of it came.
     pub(crate) fn knows(&self, work: usize, place: usize, alias: Option<&str>) -> bool {
         let is_it = |event: &Arrived| event.place == Some((work, place)) && event.alias.as_deref() == alias;

@@ -111,6 +111,9 @@ impl Judge<'_> {
         let could_answer = could_answer && !link.goes_again();
         // The network refused two pings in a row: what is silent is dead.
         seen.gave_up |= could_answer && !is_cut_off;
+        if could_answer {
+            seen.left = None;
+        }
         seen.dropped = None;
         if seen.rival.as_ref().is_some_and(|(rival, _)| *rival == id) {
             seen.rival = None;
@@ -166,6 +169,30 @@ impl Judge<'_> {
         stops
     }
 
+    /// A resume asks from this id: the client has read what bears it. Of what it passes over in silence it is not told
+    /// otherwise; an event that is to be handed over is read where it is.
+    pub(super) fn read_through(&mut self, watch: usize, id: &str, server: &Server<'_>) {
+        let own = self.marks.iter().take_while(|(owner, ..)| *owner == watch);
+        for (nth, (owner, _, mark)) in own.enumerate() {
+            let (work, place, alias) = match mark {
+                Mark::Block { work, place, alias, .. } => (*work, *place, alias.as_deref()),
+                Mark::Retry(_) => continue,
+                Mark::Loose(_) | Mark::Stray => break,
+            };
+            let event = &server.works[work].events[place];
+            let is_known = self.watches[*owner].trail.knows(work, place, alias);
+            if !event.texts.is_empty() && !is_known {
+                break;
+            }
+            if event.is_named(id) {
+                for (watch, link, mark) in self.marks.drain(..=nth).collect::<Vec<_>>() {
+                    self.on_mark(watch, link, &mark, server);
+                }
+                return;
+            }
+        }
+    }
+
     fn on_mark(&mut self, watch: usize, link: LinkId, mark: &Mark, server: &Server<'_>) {
         let seen = &mut self.watches[watch];
         match mark {
@@ -184,7 +211,8 @@ impl Judge<'_> {
                 if is_foreign && event.is_response && !seen.trail.knows(*work, *place, alias.as_deref()) {
                     seen.heard(self.now);
                 }
-                let is_renamed = !event.aliases.is_empty();
+                let is_renamed =
+                    !event.aliases.is_empty() || seen.trail.has_forgotten(*work, *place, alias.as_deref());
                 if is_renamed || server.restarted || (is_foreign && (is_new || seen.gets > MANY)) {
                     self.excused.extend(texts.iter().cloned());
                 }

@@ -53,7 +53,7 @@ impl Judge<'_> {
         match request.method {
             Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
             _ => {
-                self.check_reissue(now, watch, network);
+                self.check_reissue(now, watch, network, server);
                 self.check_names(watch, id, network);
                 self.on_post(now, id, watch, network);
             }
@@ -63,7 +63,7 @@ impl Judge<'_> {
 
     /// Nothing is sent again while an older request can still answer, but once: when its body was silent for `idleMs`, and
     /// `recoveryMs` is over. And no body that could answer is ended for it without a reason.
-    fn check_reissue(&mut self, now: Time, watch: usize, network: &Network) {
+    fn check_reissue(&mut self, now: Time, watch: usize, network: &Network, server: &Server<'_>) {
         let plan = self.plan(watch);
         // The same request, with other credentials, is no other.
         let last = self.watches[watch].posts.last();
@@ -82,8 +82,11 @@ impl Judge<'_> {
         let gap = seen.gaps > 0 && plan.is_some_and(|plan| plan.on_gap == OnGap::Reissue);
         let gave_up = std::mem::take(&mut seen.gave_up);
         let replaced = std::mem::take(&mut seen.replaced);
+        // It was ended to be resumed, and what its handlers did since has lost its place.
+        let is_cursor = |place: &Place| matches!(place, Place::Cursor(_));
+        let lost_place = seen.left.as_ref().is_some_and(is_cursor) && !is_cursor(&seen.trail.place(server));
         // A user who wants so few resumes is sent again in their place.
-        let ended = replaced || gap || crowded || self.schedule.client.max_retries.is_some();
+        let ended = replaced || gap || crowded || lost_place || self.schedule.client.max_retries.is_some();
         let call = seen.plan;
         self.expect(!beside || (open == 1 && once && silent), || {
             format!("call {call:?} is sent again while {open} older requests of it can still answer")
@@ -118,6 +121,7 @@ impl Judge<'_> {
         seen.hop = false;
         let trail = std::mem::take(&mut seen.trail);
         seen.orphans.extend(trail.in_hand());
+        seen.orphans_failed += trail.failed() + trail.given_up;
         seen.is_new();
         (seen.retry, seen.token, seen.dropped) = (None, None, None);
         seen.rest_over(now);
@@ -159,6 +163,7 @@ impl Judge<'_> {
             self.is_odd(watch, server) && (many || reset || self.schedule.server.replays != Replays::Renamed);
         let odd = odd || begins_late;
         self.note_hinted(watch);
+        self.read_through(watch, cursor.unwrap_or_default(), server);
         let seen = &mut self.watches[watch];
         let call = seen.plan;
         seen.gets += 1;
