@@ -356,3 +356,45 @@ fn a_server_that_lost_its_session_and_speaks_another_era_by_now_is_spoken_to_in_
     world.reply(post, &request, "{}");
     assert!(world.answer(call).contains("result"));
 }
+
+#[test]
+fn a_legacy_session_whose_server_speaks_later_requests_alone_by_now_is_found_out_anew() {
+    for code in [-32_022, -32_020] {
+        let mut world = World::connecting(auto());
+        greets(&mut world, Some("s1"));
+        confirm(&mut world);
+        let call = world.call();
+        let post = asked(&mut world, "tools/call");
+        say(&mut world, post, 400, &format!(r#""error":{{"code":{code},"message":"no"}}"#));
+        let initialize = asked(&mut world, "initialize");
+        say(&mut world, initialize, 400, &format!(r#""error":{{"code":{code},"message":"no"}}"#));
+        discovered(&mut world);
+        let (post, request) = asked(&mut world, "tools/call");
+        assert_eq!(header(&request, "mcp-protocol-version"), Some("2026-07-28"));
+        world.reply(post, &request, "{}");
+        assert!(world.answer(call).contains("result"), "it was refused, and never ran");
+    }
+}
+
+#[test]
+fn such_an_error_that_comes_with_a_success_is_an_answer_like_any_other() {
+    for code in [-32_022, -32_020] {
+        let mut world = modern(auto());
+        let (call, id, post) = world.streaming();
+        world.body(post, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n");
+        let error =
+            format!(r#"{{"code":{code},"message":"upstream's","data":{{"supported":["2031-01-01"]}}}}"#);
+        world.body(post, &format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n\n"));
+        assert!(world.answer(call).contains("upstream's"), "its tool ran");
+        assert!(world.requests.is_empty());
+    }
+}
+
+#[test]
+fn what_was_begun_in_another_era_is_not_resumed_in_this() {
+    let mut world = modern(auto());
+    let resumption_token = Some("1".to_string());
+    let call = world.call_with(CallSpec { resumption_token, ..safe() });
+    assert_eq!(world.failure(call).reason, Reason::ResumeRejected);
+    assert!(world.requests.is_empty());
+}

@@ -428,3 +428,17 @@ fn a_notification_waits_for_the_next_session_where_a_call_does_and_its_own_clock
         }
     }
 }
+
+#[test]
+fn a_refusal_whose_body_hangs_when_handshake_ms_is_over_is_told_as_what_it_is() {
+    let timeouts = TimeoutOptions { handshake: Some(800.0), ..TimeoutOptions::default() };
+    for status in [429, 503] {
+        let mut world = World::connecting(Options { timeouts: timeouts.clone(), ..options() });
+        let (post, _) = world.request();
+        world.head(post, status, "", None);
+        world.pass(800);
+        let failure = world.failure(world.handshake());
+        assert_eq!(failure.reason, Reason::HttpError, "{}", failure.text);
+        assert!(failure.text.contains(&status.to_string()), "{}", failure.text);
+    }
+}

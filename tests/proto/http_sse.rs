@@ -295,3 +295,71 @@ fn whether_it_lives_is_asked_by_a_ping_that_is_answered_on_the_stream() {
     world.body(get, &result(&id));
     assert!(world.answer(one).contains("true"));
 }
+
+#[test]
+fn a_handshake_that_goes_back_to_its_beginning_has_handshake_ms_in_all_and_waits_ever_longer() {
+    for ends in ["refused", "cut"] {
+        let mut world = World::connecting(sse());
+        let mut waits = Vec::new();
+        let mut open = Some(world.request());
+        while let Some((get, _)) = open.take() {
+            world.head(get, 200, SSE, None);
+            names(&mut world, get, "/messages?id=1");
+            let (post, _) = world.request();
+            match ends {
+                "refused" => {
+                    world.head(post, 503, "", None);
+                    world.end(post);
+                }
+                _ => world.cut(get),
+            }
+            if !world.is_pending(world.handshake()) {
+                break;
+            }
+            let before = world.now;
+            while world.requests.is_empty() && world.is_pending(world.handshake()) {
+                world.pass(100);
+            }
+            waits.push(world.now.as_millis() - before.as_millis());
+            open = world.requests.pop_front();
+        }
+        let took = world.now.as_millis() - 1_000_000.0;
+        assert!((29_000.0..=30_100.0).contains(&took), "{ends}: {took}");
+        assert!(waits.len() < 16 && waits.iter().any(|wait| *wait > 2_500.0), "{ends}: {waits:?}");
+        assert!(world.failure(world.handshake()).text.contains("handshakeMs"));
+        world.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn an_event_that_is_too_large_ends_the_session_as_any_end_of_its_stream_does() {
+    let mut world = World::connecting(Options { max_event_bytes: Some(2_000.0), ..sse() });
+    let get = stream(&mut world);
+    names(&mut world, get, "/messages?id=1");
+    greets(&mut world, get, PLACE);
+    let (one, _) = call(&mut world);
+    let large = "x".repeat(4_000);
+    world.body(get, &format!("data: {large}\n\n"));
+    assert_eq!(world.failure(one).reason, Reason::SessionLost);
+}
+
+#[test]
+fn a_stream_that_brings_nothing_any_more_is_left_once_no_call_waits_for_it() {
+    let (mut world, old) = connected();
+    let (hung, _) = call(&mut world);
+    world.pass(120_000);
+    assert_eq!(world.failure(hung).reason, Reason::CallTimeout);
+    world.take_cancelled();
+    let one = world.call();
+    let ping = taken(&mut world, PLACE);
+    assert!(ping.body.as_deref().is_some_and(|body| body.contains("\"ping\"")));
+    world.pass(5_000);
+    assert!(world.aborted.contains(&old));
+    let get = stream(&mut world);
+    names(&mut world, get, "/messages?id=2");
+    let place = "https://h.test/messages?id=2";
+    greets(&mut world, get, place);
+    let id = id_of(&taken(&mut world, place));
+    world.body(get, &result(&id));
+    assert!(world.answer(one).contains("true"));
+}

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::world::{header, id_of, note, options, result, World, JSON, SSE};
-use landfall::proto::{Event, ExchangeId, GapKind, Method, OnGap, Options, Reason, ResponseHead};
+use landfall::proto::{
+    Event, ExchangeId, GapKind, Method, OnGap, Options, Reason, ResponseHead, TimeoutOptions,
+};
 
 /// A session whose GET stream was asked for.
 fn listening() -> (World, ExchangeId) {
@@ -348,4 +350,20 @@ fn that_it_is_opened_between_two_pings_that_fail_is_a_sign_of_life() {
     }
     assert!(world.requests.is_empty(), "no handshake is tried: {:?}", world.requests);
     assert!(world.is_pending(call));
+}
+
+#[test]
+fn a_quiet_stream_that_was_held_for_as_long_as_a_silence_may_last_was_not_in_vain() {
+    let timeouts = TimeoutOptions { idle: Some(1_000.0), ..TimeoutOptions::default() };
+    let mut world = World::connected(Options { listen: true, max_retries: Some(1.0), timeouts, ..options() });
+    for _ in 0..4 {
+        let (_, get, _) = world.next_request();
+        world.head(get, 200, SSE, None);
+        for _ in 0..3 {
+            world.body(get, ": here\n\n");
+            world.pass(400);
+        }
+        world.end(get);
+    }
+    assert!(!world.names().contains(&"listen_given_up"), "{:?}", world.names());
 }

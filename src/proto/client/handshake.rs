@@ -142,6 +142,9 @@ impl Client {
         facts.protocol_version = identity.version;
         facts.session_id = identity.id;
         self.session.state = State::Confirming;
+        if !self.session.dialect.answers_elsewhere() {
+            self.session.handshake.is_half_done();
+        }
         self.session.handshake.greeting = greeting;
         let method = "notifications/initialized";
         let mut entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
@@ -185,12 +188,12 @@ impl Client {
             return self.fail(now, call, reason, text);
         }
         let Some(entry) = self.ledger.get(call) else { return };
-        let attempt = u32::try_from(entry.delivery.repeat()).unwrap_or(u32::MAX);
+        entry.delivery.repeat();
         // What the attempt began, nobody uses.
         let begun = entry.delivery.identity.as_mut().map(std::mem::take).unwrap_or_default();
         self.give_back(now, begun);
+        let attempt = self.session.handshake.meets(reason, text);
         let wait = self.own_wait(call, attempt - 1).max(floor);
-        self.session.handshake.meets(reason, text);
         let (mut level, next) = (Level::Reissue, now + wait);
         if self.session.handshake.replaces() {
             level = Level::L2;
@@ -200,7 +203,7 @@ impl Client {
             if !self.is_awaited(next) {
                 return self.fail(now, call, reason, text);
             }
-        } else if self.passes_budget(now, call, floor) {
+        } else if !floor.is_zero() && self.passes_budget(now, call, floor) {
             return self.fail_over_budget(now, call, floor);
         }
         if let Some(entry) = self.ledger.get(call) {
@@ -227,7 +230,10 @@ impl Client {
 
     /// How an attempt of the handshake ended that was not the first.
     fn note_greeted(&mut self, call: CallId, reason: Reason) {
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.delivery.reissues() > 0) else { return };
+        if self.session.handshake.meetings() == 0 {
+            return;
+        }
+        let Some(entry) = self.ledger.get(call) else { return };
         let Some(attempt) = entry.diagnostics.attempts.last_mut() else { return };
         (attempt.result, attempt.status) = match reason {
             Reason::HttpError => (AttemptResult::Refused, entry.diagnostics.last_status),

@@ -110,15 +110,16 @@ impl Client {
         if self.session.dialect != Dialect::Sse || self.session.listen == Some(message) {
             return message;
         }
-        let known = self.release(now, message).map(|entry| entry.diagnostics).unwrap_or_default();
+        let Some(old) = self.release(now, message) else { return message };
         self.session.state = State::Initializing;
         let call = self.number();
         self.session.detection.asks(Probe::Endpoint);
         self.session.handshake.sends(call);
         self.open_stream_of_session(now, call);
         if let Some(entry) = self.ledger.get(call) {
-            entry.diagnostics = known;
+            entry.diagnostics = old.diagnostics;
         }
+        self.timers.set(Owner::Call(call), Clock::Handshake, self.session.handshake.by);
         call
     }
 }

@@ -14,7 +14,7 @@ use crate::proto::time::Instant;
 use crate::proto::timer::Owner;
 use crate::proto::{CallId, ExchangeId};
 
-/// So long was no barren open.
+/// So long was no barren open, or as long as a silence may last.
 const A_WHILE: Duration = Duration::from_secs(10);
 
 impl Client {
@@ -128,7 +128,8 @@ impl Client {
         if events.resumed && !events.heard {
             self.forget_place(call);
         }
-        let brought = events.moved || events.fresh > 0 || now.since(events.since) >= A_WHILE;
+        let a_while = A_WHILE.min(self.config.timeouts.idle);
+        let brought = events.moved || events.fresh > 0 || now.since(events.since) >= a_while;
         if let Some(stream) = self.stream(call).filter(|_| brought) {
             stream.barren = 0;
         }
@@ -179,6 +180,10 @@ impl Client {
             self.session.listen = None;
             if !self.session.is_over() {
                 self.event(now, None, Event::Listen { state: ListenState::Lost });
+            }
+            // It was the session.
+            if self.session.dialect.answers_elsewhere() {
+                self.session_died(now);
             }
         }
     }

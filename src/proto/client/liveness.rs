@@ -47,6 +47,12 @@ impl Client {
             Settlement::Failed(failure) if failure.reason == Reason::ConnectTimeout => &mut probes.timed_out,
             _ => &mut probes.refused,
         } += 1;
+        let is_late =
+            matches!(settlement, Settlement::Failed(failure) if failure.reason == Reason::ConnectTimeout);
+        // The one stream that brings answers brings none, and no call waits for what it may still bring.
+        if is_late && self.session.dialect.answers_elsewhere() && !self.may_be_busy() {
+            return self.session_died(now);
+        }
         let pong = Pong::of(settlement, self.may_be_busy());
         let may_try = self.may_try(now);
         match self.session.liveness.heard(now, pong, self.config.timeouts.connect, may_try) {
@@ -67,7 +73,7 @@ impl Client {
         let is_open = |entry: &Call| {
             let phase = entry.lineage.stream.as_ref().map(|stream| &stream.phase);
             let is_open = entry.lineage.earlier.is_some()
-                || matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..)));
+                || matches!(phase, Some(Phase::Posting(_) | Phase::Reading(..) | Phase::Elsewhere));
             entry.request.kind == Kind::Request && is_open
         };
         self.ledger.calls().into_iter().any(|call| self.ledger.peek(call).is_some_and(is_open))

@@ -148,7 +148,9 @@ impl Client {
             let message = "a response whose id is not the request's was taken as its answer".to_string();
             self.call_event(now, owner, Event::Warning { code: "odd_response_id", message });
         }
-        if (is_error && self.on_objection(now, owner, text))
+        // Whatever came with a success ran, as far as it came.
+        let is_refused = is_error && status.is_some();
+        if (is_refused && self.on_objection(now, owner, text))
             || self.on_subscription_answered(now, owner, text)
         {
             return;

@@ -1,6 +1,7 @@
 //! A POST that was refused: by the network, or by a status that is no success. What that says of the session, of the
 //! credentials, and of the request.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::Client;
@@ -18,6 +19,9 @@ use crate::proto::{CallId, ExchangeId};
 
 /// So long the body of a refusal is waited for; less where `connectMs` is less.
 const MOST_WAIT: Duration = Duration::from_secs(1);
+
+/// Errors that only a server of modern requests gives (MCP 2026-07-28, *Errors*).
+const MODERN_ERRORS: RangeInclusive<i64> = -32_022..=-32_020;
 
 impl Client {
     /// Reads the body of a refusal for a while: its status is the verdict. It is judged, as far as it came, before any
@@ -98,7 +102,11 @@ impl Client {
                 && !(kind == Kind::Probe && is_stranger),
         };
         let meaning = entry.request.dialect.judge(refused);
-        let lost = matches!(meaning, Meaning::SessionLost | Meaning::SessionLostByWord);
+        // A server of modern requests alone: what it is is found out anew.
+        let is_modern = code.is_some_and(|code| MODERN_ERRORS.contains(&code));
+        let contradicts =
+            is_modern && !self.config.carry && self.is_ready() && entry.request.dialect.has_session();
+        let lost = matches!(meaning, Meaning::SessionLost | Meaning::SessionLostByWord) || contradicts;
         self.session.believed_marker |= meaning == Meaning::SessionLostByWord;
         if let Some(entry) = self.ledger.get(call).filter(|_| lost || is_unread(head.status)) {
             entry.delivery.rejected();

@@ -130,7 +130,11 @@ impl Client {
         if let Some(cursor) = entry.lineage.resume_from.take() {
             entry.lineage.stream = Some(Stream::adopted(&cursor, &self.session.ids));
             self.session.ids.note(&cursor, None, Some(stream_of(call, ExchangeId(0))));
+            let can_resume = entry.request.dialect.can_resume();
             return match header_value(&cursor) {
+                _ if !can_resume => {
+                    self.fail(now, call, Reason::ResumeRejected, "the server's streams can't be resumed")
+                }
                 Some(_) => self.resume(now, call),
                 None => {
                     self.fail(now, call, Reason::ResumeRejected, "no request can carry this resumption token")

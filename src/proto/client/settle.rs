@@ -197,7 +197,9 @@ impl Client {
 
     pub(super) fn failure(&self, now: Instant, entry: Call, reason: Reason, text: &str) -> Failure {
         let outcome = entry.outcome();
-        let retry_safe = outcome != Outcome::Unknown || self.is_safe(now, &entry);
+        // Another handshake does no harm.
+        let is_safe = matches!(entry.request.kind, Kind::Initialize | Kind::Handshake | Kind::Listen);
+        let retry_safe = outcome != Outcome::Unknown || is_safe || self.is_safe(now, &entry);
         let mut diagnostics = entry.diagnostics;
         diagnostics.hint = diagnostics.hint.or_else(|| self.hint(reason, outcome, text));
         diagnostics.ended_at = now.as_millis();

@@ -61,7 +61,8 @@ impl Client {
         }
         match next {
             Next::Ask(wait) => {
-                self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
+                let at = self.last_before_deadline(now, call, now + wait);
+                self.timers.set(Owner::Call(call), Clock::Wait, at);
                 self.ask_inputs(now, call);
                 self.send_inputs(now, call);
             }
@@ -78,6 +79,18 @@ impl Client {
                 let text = "the server tells of the task as the protocol does not have it";
                 self.fail(now, call, Reason::MalformedResponse, text);
             }
+        }
+    }
+
+    /// When a task is asked for that would be asked for then: once more before its call's deadline, however long the server
+    /// would have it wait.
+    fn last_before_deadline(&self, now: Instant, call: CallId, at: Instant) -> Instant {
+        let Some(entry) = self.ledger.peek(call) else { return at };
+        let last = entry.clocks.deadline.before(entry.request.timeouts.connect);
+        if last > now {
+            at.min(last)
+        } else {
+            at
         }
     }
 
@@ -170,9 +183,8 @@ impl Client {
                 let status = failure.diagnostics.last_status;
                 let status = status.filter(|_| failure.reason == Reason::HttpError);
                 if matches!(failure.reason, Reason::Unauthorized | Reason::Forbidden) {
-                    // A provider that was asked in vain is not asked at each turn.
-                    let wait = self.config.timeouts.handshake;
-                    self.task(call).into_iter().for_each(|task| task.postpone(now, wait));
+                    let text = format!("its task, which goes on, may not be asked for: {}", failure.text);
+                    return self.fail(now, call, failure.reason, &text);
                 }
                 match sent {
                     Sent::Poll => self.on_task_missed(now, call, Miss::Failed(status)),

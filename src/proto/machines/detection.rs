@@ -144,9 +144,7 @@ impl Detection {
         let Some(probe) = self.asks.take() else { return Next::Fail };
         match got {
             Got::Refused => self.refused.extend(failure.map(|failure| (probe, failure.clone()))),
-            // It says nothing, and so do the others then.
-            Got::Failed => self.refused.clear(),
-            Got::Session | Got::Stateless | Got::Modern | Got::Endpoint => {}
+            Got::Failed | Got::Session | Got::Stateless | Got::Modern | Got::Endpoint => {}
         }
         let may_ask = |next: Probe| {
             let speaks = match next {
@@ -174,16 +172,23 @@ impl Detection {
         }
     }
 
-    /// How the handshake failed that ended so. Where all was refused, that is the first refusal, with what each question got.
+    /// How the handshake failed that ended so, with what each question got. Where all was refused, that is the first refusal.
     pub(crate) fn sums_up(&mut self, last: Failure) -> Failure {
         let refused = std::mem::take(&mut self.refused);
-        let Some((_, first)) = refused.first().filter(|_| refused.len() > 1) else { return last };
         let each = refused.iter().map(|(probe, failure)| format!("{}: {}", probe.name(), failure.text));
-        let text = format!("the server speaks no protocol of ours ({})", each.collect::<Vec<_>>().join("; "));
-        let last_status = first.diagnostics.last_status;
+        let each = each.collect::<Vec<_>>().join("; ");
         let hint = refused.iter().find_map(|(_, failure)| failure.diagnostics.hint);
-        let diagnostics = Diagnostics { last_status, hint, ..last.diagnostics };
-        Failure { text, diagnostics, ..first.clone() }
+        match &refused[..] {
+            [(_, first), .., (_, latest)] if *latest == last => {
+                let text = format!("the server speaks no protocol of ours ({each})");
+                let last_status = first.diagnostics.last_status;
+                let diagnostics = Diagnostics { last_status, hint, ..last.diagnostics };
+                Failure { text, diagnostics, ..first.clone() }
+            }
+            [] => last,
+            [(_, only)] if *only == last => last,
+            _ => Failure { text: format!("{} (before that: {each})", last.text), ..last },
+        }
     }
 }
 
@@ -313,6 +318,12 @@ mod tests {
         assert_eq!(auto.hears(Got::Refused, Some(&first)), Next::Ask(Probe::Discover));
         auto.asks(Probe::Discover);
         assert_eq!(auto.hears(Got::Failed, Some(&last)), Next::Fail);
-        assert_eq!(auto.sums_up(last.clone()), last, "nobody knows");
+        let told = auto.sums_up(last.clone());
+        assert_eq!(
+            (told.text.as_str(), told.diagnostics),
+            ("404 (before that: initialize: 405)", last.diagnostics.clone())
+        );
+        auto.begins(None);
+        assert_eq!(auto.sums_up(last.clone()), last, "another handshake");
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Handshake {
     until: Instant,
     /// What the latest attempt met that passes.
     met: Option<(Reason, String)>,
+    /// How many met that, whatever message of it they were.
+    meetings: u32,
     /// The version that `initialize` asks for, where the server named it: not the newest of ours.
     version: Option<String>,
     /// It did so in this handshake: once is enough.
@@ -38,12 +40,13 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// The host asked for it: it knows it by the number of its first message.
     pub(crate) fn connects(&mut self, call: CallId) {
-        (self.host, self.message, self.turned) = (Some(call), Some(call), false);
+        (self.host, self.message, self.turned, self.meetings) = (Some(call), Some(call), false, 0);
     }
 
     /// A session is to be replaced.
     pub(crate) fn begins(&mut self, until: Instant) {
         (self.host, self.met, self.turned, self.until) = (None, None, false, until);
+        self.meetings = 0;
     }
 
     /// This message of it goes out.
@@ -85,9 +88,21 @@ impl Handshake {
         self.message.is_some() && self.host.is_none()
     }
 
-    /// An attempt met what passes.
-    pub(crate) fn meets(&mut self, reason: Reason, text: &str) {
+    /// An attempt met what passes. How many did.
+    pub(crate) fn meets(&mut self, reason: Reason, text: &str) -> u32 {
         self.met = Some((reason, text.to_string()));
+        self.meetings = self.meetings.saturating_add(1);
+        self.meetings
+    }
+
+    /// It is half done, and does not go back behind that: what comes is a first attempt.
+    pub(crate) fn is_half_done(&mut self) {
+        self.meetings = 0;
+    }
+
+    /// How many attempts met what passes.
+    pub(crate) fn meetings(&self) -> u32 {
+        self.meetings
     }
 
     /// What the latest attempt met, where there was one.

@@ -183,7 +183,8 @@ impl Task {
         match miss {
             Miss::Error(Some(-32_602)) => Some("the server does not know the task"),
             Miss::Error(Some(-32_601)) => Some("the server knows no tasks"),
-            Miss::Failed(Some(404 | 410)) => Some("nothing answers for the task any more"),
+            // Once may have been somebody on the way.
+            Miss::Failed(Some(404 | 410)) if self.misses > 1 => Some("nothing answers for the task any more"),
             Miss::Error(_) | Miss::Failed(_) if is_over() => Some(
                 "nothing answers for the task, and the time is over for which the server keeps it (ttlMs)",
             ),
@@ -350,8 +351,8 @@ mod tests {
         let rows = [
             (Miss::Error(Some(-32_602)), 0, true),
             (Miss::Error(Some(-32_601)), 0, true),
-            (Miss::Failed(Some(404)), 0, true),
-            (Miss::Failed(Some(410)), 0, true),
+            (Miss::Failed(Some(404)), 0, false),
+            (Miss::Failed(Some(410)), 0, false),
             (Miss::Error(Some(-32_603)), 0, false),
             (Miss::Error(None), 0, false),
             (Miss::Failed(None), 0, false),
@@ -364,6 +365,8 @@ mod tests {
             task.hears(at(1_000), seen(r#""status":"working","ttlMs":60000"#));
             assert_eq!(task.missed(at(1_000 + later), miss).is_some(), is_lost, "{miss:?} {later}");
             assert_eq!(task.misses(), 1);
+            let is_status = matches!(miss, Miss::Failed(Some(404 | 410)));
+            assert!(!is_status || task.missed(at(1_000 + later), miss).is_some(), "twice in a row");
         }
         let mut task = Task::new("t1".to_string());
         assert_eq!(task.missed(at(900_000), Miss::Failed(None)), None, "nothing is known of its time");

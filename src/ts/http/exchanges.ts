@@ -200,7 +200,7 @@ export class Exchanges {
     signal.throwIfAborted();
     this.#sink.sent(exchange);
     const send = () => this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
-    return init.method === "GET" && callHeaders?.keepsAlive === false ? unheld(send) : send();
+    return callHeaders?.keepsAlive === false && isEndless(init) ? unheld(send) : send();
   }
 
   async #fetch(url: string, init: RequestInit): Promise<Response> {
@@ -387,4 +387,9 @@ function refuseRead(response: Response): void {
 /** What every browser tells everyone. */
 function isPublic(name: string): boolean {
   return name === "user-agent" || name === "accept-language" || name === "origin" || name === "referer";
+}
+
+/** A stream for what belongs to no call, which may have nothing to say for days. */
+function isEndless({ method, headers }: RequestInit): boolean {
+  return method === "GET" || new Headers(headers).get("mcp-method") === "subscriptions/listen";
 }

@@ -20,7 +20,8 @@ const errors: SdkErrors = {
     const error = new StreamableHTTPError(refusal.status, text);
     return describeRefusal(Object.assign(error, options), refusal);
   },
-  unexpected: plainErrors.unexpected,
+  // What the official class gives where the content is of no type that it knows.
+  unexpected: (message, options) => Object.assign(new StreamableHTTPError(-1, message), options),
   failed(event, refusal, options) {
     if (refusal === undefined) return plainErrors.failed(event, refusal, options);
     // Of both classes: users of this SDK look for its own.
