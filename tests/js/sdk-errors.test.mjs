@@ -98,10 +98,12 @@ test("whatever class the handshake's error is of, it and its cause tell why", as
 });
 
 test("an answer to the handshake that is none is an unusable reply", async () => {
-  for (const sdk of Object.values(sdks)) {
+  for (const [name, sdk] of Object.entries(sdks)) {
     const content = await thrownBy(sdk, "server/discover", { reason: "unexpected_content" });
-    assert.ok(content instanceof SdkError);
-    assert.equal(content.code, SdkErrorCode.ClientHttpUnexpectedContent);
+    const [Expected, code] =
+      name === "v1" ? [StreamableHTTPError, -1] : [SdkError, SdkErrorCode.ClientHttpUnexpectedContent];
+    assert.ok(content instanceof Expected, name);
+    assert.equal(content.code, code);
     const malformed = await thrownBy(sdk, "server/discover", { reason: "malformed_response" });
     assert.equal(malformed.name, "SyntaxError");
   }
