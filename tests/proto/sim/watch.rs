@@ -35,7 +35,7 @@ pub(crate) struct Watch {
     pub(crate) hinted: bool,
     pub(crate) gets: usize,
     pub(crate) trail: Trail,
-    /// Events in hand of streams that were given up; and how many failed, before or since.
+    /// Events in hand of streams that were given up, or that are an earlier request's; and how many failed, before or since.
     pub(crate) orphans: BTreeSet<u32>,
     pub(crate) orphans_failed: usize,
     /// What a resume brought beside a silent body: nothing, until it wins.

@@ -328,7 +328,10 @@ impl Judge<'_> {
     fn on_handed(&mut self, watch: usize, message: &str, key: Option<u32>, server: &Server<'_>) {
         for text in texts(message) {
             self.read_to(text, server);
-            let again = self.watches[watch].trail.handed(text, key);
+            let seen = &mut self.watches[watch];
+            let again = seen.trail.handed(text, key);
+            // What came on the body of an earlier request stands in no trail.
+            seen.orphans.extend(key.filter(|key| !seen.trail.in_hand().any(|held| held == *key)));
             // What came on the body of an earlier request is not known to the streams that replay it.
             let beside =
                 self.schedule.server.replays == Replays::All && self.watches.iter().any(|w| w.beside);
