@@ -306,7 +306,7 @@ impl Client {
     /// Sends a notification. It settles as [`Settlement::Accepted`] when the server took it.
     pub fn notify(&mut self, now: Instant, method: &str, params: &str) -> CallId {
         self.begin(now);
-        let entry = self.entry(now, Kind::Notification, method, notification(method, params));
+        let entry = self.entry(now, Kind::Notification, method, notification(method, params, ""));
         let call = self.open(entry);
         self.enqueue(now, call);
         call

@@ -12,8 +12,8 @@ pub(crate) fn request(id: &Id, members: &str) -> String {
 }
 
 /// A notification.
-pub(crate) fn notification(method: &str, params: &str) -> String {
-    format!("{{\"jsonrpc\":\"2.0\",{}}}", members(method, params, "", None))
+pub(crate) fn notification(method: &str, params: &str, meta: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",{}}}", members(method, params, meta, None))
 }
 
 /// The members `method` and `params`. `params` and `meta` are JSON texts of objects, or empty. A `_meta` that stands in

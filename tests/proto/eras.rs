@@ -301,6 +301,28 @@ fn a_modern_request_of_ours_says_who_asks_and_in_its_headers_what_for() {
 }
 
 #[test]
+fn a_notification_speaks_what_the_session_does_also_one_that_waited_for_it() {
+    let told = |request: &HttpRequest| {
+        assert_eq!(header(request, "mcp-protocol-version"), Some("2026-07-28"));
+        assert_eq!(header(request, "mcp-method"), Some("notifications/k"));
+        let body = request.body.as_deref().expect("a POST");
+        let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        let meta = &body["params"]["_meta"];
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28", "{body}");
+        assert_eq!((&body["params"]["k"], body.get("id")), (&serde_json::json!(1), None));
+    };
+    let mut world = World::connecting(auto());
+    world.client.notify(world.now, "notifications/k", r#"{"k":1}"#);
+    let initialize = asked(&mut world, "initialize");
+    say(&mut world, initialize, 404, UNKNOWN);
+    discovered(&mut world);
+    told(&world.request().1);
+    world.client.notify(world.now, "notifications/k", r#"{"k":1}"#);
+    world.drain();
+    told(&world.request().1);
+}
+
+#[test]
 fn a_modern_call_that_is_cut_goes_again_under_a_new_id_if_it_is_safe_and_is_lost_else() {
     let mut world = modern(auto());
     let call = world.call_with(safe());

@@ -183,6 +183,23 @@ fn a_handshake_whose_stream_ends_goes_back_to_its_beginning() {
 }
 
 #[test]
+fn a_handshake_that_goes_back_to_its_beginning_has_handshake_ms_in_all() {
+    let mut world = World::connecting(sse());
+    for _ in 0..3 {
+        let get = stream(&mut world);
+        names(&mut world, get, "/messages?id=1");
+        taken(&mut world, PLACE);
+        world.pass(7_000);
+        world.cut(get);
+        world.pass(2_800);
+    }
+    assert!(world.is_pending(world.handshake()));
+    world.pass(601);
+    world.failure(world.handshake());
+    world.assert_nothing_is_left();
+}
+
+#[test]
 fn a_get_that_meets_what_passes_is_made_again() {
     for status in [0, 429, 503] {
         let mut world = World::connecting(sse());

@@ -139,16 +139,18 @@ impl Client {
         }
     }
 
-    /// What a call speaks is the session's word; a Client's message says that itself.
+    /// What a call or a notification speaks is the session's word; a Client's message says that itself.
     pub(super) fn choose_words(&mut self, call: CallId) {
         if self.config.carry {
             return;
         }
         let words = &self.session.dialect;
-        let Some(entry) = self.ledger.get(call).filter(|entry| entry.request.kind == Kind::Request) else {
-            return;
+        let Some(entry) = self.ledger.get(call) else { return };
+        let whole = match entry.request.kind {
+            Kind::Request => format!("{{{}}}", entry.request.content),
+            Kind::Notification => entry.request.content.clone(),
+            _ => return,
         };
-        let whole = format!("{{{}}}", entry.request.content);
         let dialect = words.about(&entry.request.method, field(&whole, &["params"]).unwrap_or_default());
         entry.speaks(dialect);
     }

@@ -147,7 +147,7 @@ impl Client {
         }
         self.session.handshake.greeting = greeting;
         let method = "notifications/initialized";
-        let mut entry = self.entry(now, Kind::Initialized, method, notification(method, ""));
+        let mut entry = self.entry(now, Kind::Initialized, method, notification(method, "", ""));
         entry.diagnostics = known.unwrap_or(entry.diagnostics);
         let call = self.open(entry);
         self.session.handshake.sends(call);

@@ -34,6 +34,7 @@ impl Client {
             self.answered(now);
         }
         if let Some(ending) = self.dispatch.ending(exchange).cloned() {
+            self.answered(now);
             return self.on_delete_head(now, exchange, ending, &head);
         }
         let Some(call) = self.dispatch.owner_of(exchange) else { return };

@@ -197,6 +197,8 @@ impl Client {
     pub(super) fn on_replaced(&mut self, now: Instant, capabilities_changed: bool) {
         self.stats.levels.l2.won += 1;
         self.session.handshake.came(now);
+        // A list that came meanwhile was of the session before.
+        self.session.hints.forget();
         for call in self.dispatch.waiting() {
             self.set_clocks(now, call);
             self.call_event(now, call, Event::SessionReplaced { capabilities_changed });

@@ -8,6 +8,7 @@ use crate::proto::event::{DropCause, Event};
 use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{field, quote, with_members, Id};
 use crate::proto::ledger::{members, notification, request, Call, Kind};
+use crate::proto::machines::call::Request;
 use crate::proto::machines::dialect::{Asking, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn, Word};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
@@ -147,10 +148,10 @@ impl Client {
         let Some(entry) = self.ledger.get(call) else { return };
         let wire_id = entry.wire_id().clone();
         let why = entry.delivery.goes_out();
-        let body = if kind.wants_response() {
-            request(&wire_id, &members_of(entry))
-        } else {
-            entry.request.content.clone()
+        let body = match kind {
+            Kind::Notification => notification_of(entry),
+            _ if kind.wants_response() => request(&wire_id, &members_of(entry)),
+            _ => entry.request.content.clone(),
         };
         let exchange = match kind {
             Kind::Terminate => self.transmit(call, hop, Method::Delete, None, None),
@@ -343,7 +344,7 @@ impl Client {
         let mut params = format!("{{\"requestId\":{},\"reason\":", request_id.text());
         quote(reason.unwrap_or(CANCEL_TEXT), &mut params);
         params.push('}');
-        self.send_control(now, METHOD, notification(METHOD, &params), Word::Given);
+        self.send_control(now, METHOD, notification(METHOD, &params, ""), Word::Given);
     }
 
     /// POSTs a whole message that nobody waits for.
@@ -424,5 +425,15 @@ fn members_of(entry: &Call) -> Cow<'_, str> {
         Some(meta) => members(&entry.request.method, params, meta, None).into(),
         None if carried.is_empty() => content.into(),
         None => members(&entry.request.method, params, "", None).into(),
+    }
+}
+
+/// The text of a notification, with what its words have to say in `_meta`.
+fn notification_of(entry: &Call) -> String {
+    let Request { method, content, dialect, .. } = &entry.request;
+    let params = field(content, &["params"]).unwrap_or_default();
+    match dialect.missing_meta(params) {
+        Some(meta) => notification(method, params, meta),
+        None => content.clone(),
     }
 }
