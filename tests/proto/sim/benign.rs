@@ -1,6 +1,6 @@
 //! Which calls meet nothing but what passes: those must be answered.
 
-use landfall::proto::OnGap;
+use landfall::proto::{Era, OnGap, ReplayOption};
 
 use super::schedule::{
     CallPlan, Clocks, Handler, Last, Ping, Prime, Replays, Reply, Resume, Schedule, Step, Tool,
@@ -26,7 +26,18 @@ impl Schedule {
             && client.scheduler.is_none()
             && client.provider.is_none();
         let is_named = !self.shares_ids();
-        steady && is_named && !self.calls.iter().any(CallPlan::hurts_session) && self.calls[call].passes()
+        let goes_through = match self.era.agreed() {
+            None => false,
+            Some(Era::Legacy) if self.era.speaks.has_sessions() => true,
+            // One stream is all that there is.
+            Some(Era::Sse) => !self.calls.iter().any(CallPlan::ends_stream),
+            Some(_) => self.calls[call].passes_alone(client.replay) && !self.era.insatiable,
+        };
+        steady
+            && is_named
+            && goes_through
+            && !self.calls.iter().any(CallPlan::hurts_session)
+            && self.calls[call].passes()
     }
 
     /// Leaves nothing but what passes.
@@ -56,6 +67,18 @@ impl CallPlan {
         // It takes the answer of another away.
         let takes = self.last == Last::Pair || self.steps.contains(&Step::Cross);
         self.replies.iter().any(reply) || self.resumes.iter().any(resume) || silent || takes
+    }
+
+    /// Whether it does without a place to resume from: its body lasts, or it may be sent again.
+    fn passes_alone(&self, replay: ReplayOption) -> bool {
+        let is_safe = matches!(self.tool, Tool::Vouched | Tool::Read) && replay != ReplayOption::Never;
+        is_safe || !self.ends_stream()
+    }
+
+    fn ends_stream(&self) -> bool {
+        let ends =
+            |step: &Step| matches!(step, Step::Cut | Step::CutInside | Step::CleanCut | Step::Close(_));
+        self.steps.iter().any(ends)
     }
 
     fn passes(&self) -> bool {

@@ -8,9 +8,13 @@ mod agenda;
 mod benign;
 mod carrier;
 mod clocks;
+mod eras;
 mod happening;
+mod http_sse;
 mod listening;
+mod modern;
 mod network;
+mod options;
 mod properties;
 mod schedule;
 mod server;
@@ -114,8 +118,8 @@ fn report(seed: u64, why: &str, tree: impl ValueTree<Value = Schedule>) -> ! {
     let log = catch_unwind(AssertUnwindSafe(|| world::run(&schedule, true).log)).unwrap_or_default();
     const MOST_LINES: usize = 4000;
     let skipped = log.len().saturating_sub(MOST_LINES);
-    let Schedule { seed: own, server, client, calls, incidents } = &schedule;
-    println!("seed {own}\n{server:?}\n{client:?}\n{incidents:?}");
+    let Schedule { seed: own, server, client, calls, incidents, era } = &schedule;
+    println!("seed {own}\n{era:?}\n{server:?}\n{client:?}\n{incidents:?}");
     for call in calls {
         println!("{call:?}");
     }

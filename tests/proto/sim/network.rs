@@ -24,6 +24,12 @@ pub(crate) enum Mark {
     Stray,
     /// A `retry` field.
     Retry(u32),
+    /// Where to POST.
+    Endpoint(String),
+    /// What the tools are.
+    Tools,
+    /// The answer to a request that is to come again, with this state and what is wanted under these keys.
+    Wants { state: Option<String>, keys: Vec<String> },
 }
 
 /// A stretch of a body, and what ends at which of its bytes.
@@ -141,6 +147,8 @@ pub(crate) struct Link {
     pub(crate) kept: bool,
     /// Its call was sent again while it was open.
     pub(crate) earlier: bool,
+    /// It is a question of the handshake.
+    pub(crate) greets: bool,
     stalled_until: Time,
     cut_inside: bool,
     last: Time,
@@ -202,6 +210,7 @@ impl Network {
             made: 0,
             kept: false,
             earlier: false,
+            greets: false,
             stalled_until: 0,
             cut_inside: false,
             last: 0,

@@ -4,6 +4,7 @@
 use landfall::proto::{OnGap, ReplayOption};
 
 use super::carrier::{Carried, Names, Shared};
+use super::eras::EraPlan;
 
 /// One run, whole: made and shrunk by proptest.
 #[derive(Clone, Debug)]
@@ -15,6 +16,7 @@ pub(crate) struct Schedule {
     pub(crate) calls: Vec<CallPlan>,
     /// What befalls the whole, and when.
     pub(crate) incidents: Vec<(u32, Incident)>,
+    pub(crate) era: EraPlan,
 }
 
 /// How the server numbers events.
@@ -255,6 +257,8 @@ pub(crate) enum Reply {
     Broken,
     /// A JSON-RPC error in a 400.
     ErrorIn400,
+    /// This code in this status, under the id of the request or under none.
+    Refusal(u16, i32, bool),
     /// 200 `text/html`, executed.
     WrongType,
     /// 202 to a request, executed.

@@ -4,6 +4,7 @@ use landfall::proto::{Manner, Method, Redirect, ResponseHead, Target};
 use serde_json::Value;
 
 use super::agenda::{Rng, Time};
+use super::eras::Speaks;
 use super::listening::Listening;
 use super::network::{Fate, Fault, Link, LinkId, Mark, Stretch};
 use super::schedule::{Bodies, Incident, Lost, Ping, Reply, Resume, Schedule};
@@ -24,14 +25,17 @@ pub(crate) enum Effect {
     Listen(Time, LinkId),
 }
 
+#[derive(Default)]
 pub(crate) struct Session {
     pub(crate) id: String,
     pub(crate) alive: bool,
-    touched: Time,
+    pub(super) touched: Time,
     /// Works begun in it.
     pub(crate) works: usize,
     /// Events numbered in it.
     pub(crate) events: u64,
+    /// What brings all that belongs to it.
+    pub(crate) stream: Option<LinkId>,
 }
 
 pub(crate) struct Server<'a> {
@@ -47,7 +51,7 @@ pub(crate) struct Server<'a> {
     /// Which credentials it takes, if any are wanted.
     pub(crate) wants: u32,
     /// No session begins before.
-    gateway: Time,
+    pub(super) gateway: Time,
     /// It began anew, and its sessions went on.
     pub(crate) restarted: bool,
     /// What belongs to no call.
@@ -80,10 +84,16 @@ fn redirect_of(fate: Fate) -> Option<(u16, Redirect)> {
     }
 }
 
-const JSON: &str = "application/json";
-const TOOLS: &str = r#"{"tools":[{"name":"once"},{"name":"vouched","annotations":{"destructiveHint":true}},{"name":"same","annotations":{"idempotentHint":true}},{"name":"pure","annotations":{"readOnlyHint":true}}]}"#;
+pub(super) const JSON: &str = "application/json";
+pub(super) const GREETING: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"model","version":"1"}}"#;
+pub(super) const TOOLS: &str = r#"{"tools":[{"name":"once"},{"name":"vouched","annotations":{"destructiveHint":true}},{"name":"same","annotations":{"idempotentHint":true}},{"name":"pure","annotations":{"readOnlyHint":true}}]}"#;
 
 impl Session {
+    /// Whether it lives, and may end.
+    fn ends(&self) -> bool {
+        self.alive && !self.id.is_empty()
+    }
+
     pub(super) fn touch(&mut self, now: Time) {
         self.touched = now;
     }
@@ -94,7 +104,12 @@ impl<'a> Server<'a> {
         Self {
             schedule,
             rng: Rng::new(schedule.seed ^ 0x5E7E),
-            sessions: Vec::new(),
+            // What has no id belongs to one that never ends.
+            sessions: if schedule.era.speaks.has_sessions() && !schedule.era.speaks.is_modern() {
+                Vec::new()
+            } else {
+                vec![Session::default()]
+            },
             works: Vec::new(),
             effects: Vec::new(),
             executed: vec![0; schedule.calls.len()],
@@ -123,16 +138,26 @@ impl<'a> Server<'a> {
             let redirect = Some(Redirect::Followed(target(true)));
             return self.answer(link, ResponseHead { redirect, ..head(405, "") }, "");
         }
+        if self.schedule.era.speaks == Speaks::Sse {
+            return self.old(now, link, request, &body, fate);
+        }
         if let Some((status, redirect)) = redirect_of(fate) {
             self.shares.happened(Happened::Redirect);
             return self.answer(link, ResponseHead { redirect: Some(redirect), ..head(status, "") }, "");
+        }
+        let speaks = self.schedule.era.speaks;
+        if let Fate::Post(Reply::Status(status, after)) | Fate::Get(Resume::Status(status, after)) = fate {
+            return self.refuse(link, status, after);
+        }
+        if header("mcp-method").is_some() && speaks.is_modern() {
+            return self.modern(link, &body, fate);
         }
         let session = self.session(now, header("mcp-session-id"));
         if body["method"] == "initialize" {
             return self.initialize(now, link, &body["id"], fate);
         }
-        if let Fate::Post(Reply::Status(status, after)) | Fate::Get(Resume::Status(status, after)) = fate {
-            return self.refuse(link, status, after);
+        if let (Method::Get, Fate::Post(reply)) = (request.method, fate) {
+            return self.no_endpoint(link, reply);
         }
         let Some(session) = session else { return self.no_session(link) };
         match request.method {
@@ -147,21 +172,30 @@ impl<'a> Server<'a> {
 
     /// The session of this id, if it lives.
     fn session(&mut self, now: Time, id: Option<&str>) -> Option<usize> {
+        // Where sessions have ids, what has none is of no session.
+        let id = id.or_else(|| (!self.schedule.era.speaks.has_sessions()).then_some(""));
         let place = self.sessions.iter().position(|session| Some(session.id.as_str()) == id)?;
         let attached = self.works.iter().any(|work| work.session == place && work.attached.is_some());
         let session = &mut self.sessions[place];
         let grace = self.schedule.server.grace.map(|ms| u64::from(ms) * 1_000);
-        if session.alive && !attached && grace.is_some_and(|grace| now - session.touched > grace) {
+        if session.ends() && !attached && grace.is_some_and(|grace| now - session.touched > grace) {
             self.kill(place, Bodies::Cut);
         }
         let session = &mut self.sessions[place];
         session.touched = now;
-        session.alive.then_some(place)
+        (session.alive || session.id.is_empty()).then_some(place)
     }
 
     fn kill(&mut self, place: usize, bodies: Bodies) {
         self.sessions[place].alive = false;
         self.deaths += 1;
+        if let Some(stream) = self.sessions[place].stream.filter(|_| bodies != Bodies::Stay) {
+            self.sessions[place].stream = None;
+            self.effects.push(match bodies {
+                Bodies::Cut => Effect::Fault(stream, Fault::Cut),
+                _ => Effect::End(stream),
+            });
+        }
         for work in self.works.iter_mut().filter(|work| work.session == place) {
             if bodies == Bodies::Stay {
                 continue;
@@ -182,7 +216,7 @@ impl<'a> Server<'a> {
             Incident::Restart => self.restart(),
             Incident::Gateway(ms) => self.gateway = now + u64::from(ms) * 1_000,
             Incident::SessionDies(bodies) => {
-                if let Some(place) = self.sessions.iter().rposition(|session| session.alive) {
+                if let Some(place) = self.sessions.iter().rposition(Session::ends) {
                     self.kill(place, bodies);
                 }
             }
@@ -205,8 +239,11 @@ impl<'a> Server<'a> {
 
     /// The server sees that nobody reads this body.
     pub(crate) fn noticed(&mut self, now: Time, link: LinkId) {
+        self.stream_over(link);
         for work in self.works.iter_mut().filter(|work| work.attached == Some(link)) {
             work.attached = None;
+            // Of a request on its own that is the cancel.
+            work.stopped |= work.alone && self.schedule.server.heeds_cancel;
             self.sessions[work.session].touched = now;
         }
     }
@@ -227,7 +264,7 @@ impl<'a> Server<'a> {
         self.answer(link, ResponseHead { retry_after, challenged, insufficient_scope, ..plain }, "no");
     }
 
-    fn no_session(&mut self, link: LinkId) {
+    pub(super) fn no_session(&mut self, link: LinkId) {
         let code = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}"#;
         match self.schedule.server.lost {
             Lost::NotFound => self.answer(link, head(404, "text/plain"), "not found"),
@@ -241,22 +278,43 @@ impl<'a> Server<'a> {
 
     fn initialize(&mut self, now: Time, link: LinkId, id: &Value, fate: Fate) {
         let Fate::Post(reply) = fate else { return };
-        if let Reply::Status(status, after) = reply {
-            return self.refuse(link, status, after);
-        }
         if now < self.gateway {
             self.shares.happened(Happened::Gateway);
             return self.refuse(link, if link % 2 == 0 { 502 } else { 503 }, None);
         }
+        let speaks = self.schedule.era.speaks;
+        if !speaks.has_initialize() {
+            let (status, code) = [(400, -32_022), (400, -32_020), (404, -32_601)][link % 3];
+            let is_fault = !matches!(reply, Reply::Stream | Reply::Json | Reply::Slow(_));
+            let reply = if is_fault { reply } else { Reply::Refusal(status, code, true) };
+            return self.reply(link, reply, id, "{}", None);
+        }
+        if !speaks.has_sessions() {
+            return self.reply(link, reply, id, GREETING, None);
+        }
         let session_id = format!("s{}", self.sessions.len() + 1);
-        self.sessions.push(Session { id: session_id, alive: true, touched: now, works: 0, events: 0 });
-        let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"model","version":"1"}}"#;
+        self.sessions.push(Session { id: session_id, alive: true, touched: now, ..Session::default() });
         let session_id = self.sessions.last().map(|session| session.id.clone());
-        self.reply(link, reply, id, result, session_id);
+        self.reply(link, reply, id, GREETING, session_id);
+    }
+
+    /// A GET for an `endpoint` event: there is none here.
+    pub(super) fn no_endpoint(&mut self, link: LinkId, reply: Reply) {
+        match reply {
+            Reply::Stream | Reply::Json | Reply::Slow(_) => self.refuse(link, 405, None),
+            reply => self.reply(link, reply, &Value::Null, "{}", None),
+        }
     }
 
     /// Answers a request that has no events.
-    fn reply(&mut self, link: LinkId, reply: Reply, id: &Value, result: &str, session_id: Option<String>) {
+    pub(super) fn reply(
+        &mut self,
+        link: LinkId,
+        reply: Reply,
+        id: &Value,
+        result: &str,
+        session_id: Option<String>,
+    ) {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
         let event = format!("data: {text}\n\n");
         let error = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#);
@@ -278,6 +336,12 @@ impl<'a> Server<'a> {
             Reply::Status(status, after) => self.refuse(link, status, after),
             Reply::Broken => self.answer(link, head(500, ""), ""),
             Reply::ErrorIn400 => self.answer(link, head(400, JSON), &error),
+            Reply::Refusal(status, code, named) => {
+                self.shares.happened(Happened::Refusal);
+                let id = if named { id } else { &Value::Null };
+                let error = format!(r#""error":{{"code":{code},"message":"no"}}"#);
+                self.answer(link, head(status, JSON), &format!(r#"{{"jsonrpc":"2.0","id":{id},{error}}}"#));
+            }
             Reply::WrongType => self.answer(link, head(200, "text/html"), "<p>hello</p>"),
             Reply::Accepted => self.answer(link, head(202, ""), ""),
             Reply::BadJson => self.answer(link, head(200, JSON), "{\"jsonrpc\":\"2.0\",\"id\":"),
@@ -296,19 +360,9 @@ impl<'a> Server<'a> {
                 self.cancelled(&body["params"]["requestId"]);
                 accepted(self);
             }
-            Some("ping") => match self.schedule.server.ping {
-                Ping::Busy if self.works.iter().any(|work| !work.finished && !work.stopped) => {
-                    self.shares.happened(Happened::BusyPing);
-                }
-                Ping::Answered | Ping::Busy => self.reply(link, Reply::Json, id, "{}", None),
-                Ping::Silent => {}
-                Ping::HeadOnly => {
-                    self.shares.happened(Happened::HeadOnly);
-                    self.effects.push(Effect::Head(link, head(200, JSON)));
-                }
-                Ping::Broken => self.refuse(link, 500, None),
-            },
-            Some("tools/list") => self.reply(link, Reply::Json, id, TOOLS, None),
+            Some("ping") => self.ping(link, id, "{}"),
+            Some("tools/list") => self.list(link, id),
+            Some("server/discover") => self.no_session(link),
             Some(_) if id.is_null() => match fate {
                 Fate::Post(Reply::Stream) | Fate::Plain => accepted(self),
                 Fate::Post(reply) => self.reply(link, reply, id, "{}", None),
@@ -321,15 +375,42 @@ impl<'a> Server<'a> {
         }
     }
 
+    /// The tools are told.
+    pub(super) fn list(&mut self, link: LinkId, id: &Value) {
+        let mut stretch = Stretch::default();
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{TOOLS}}}"#);
+        stretch.push(&text, Some(Mark::Tools));
+        self.effects.push(Effect::Head(link, head(200, JSON)));
+        self.effects.push(Effect::Write(link, stretch));
+        self.effects.push(Effect::End(link));
+    }
+
+    /// Whether it lives is asked: this is what it says.
+    pub(super) fn ping(&mut self, link: LinkId, id: &Value, result: &str) {
+        match self.schedule.server.ping {
+            Ping::Busy if self.works.iter().any(|work| !work.finished && !work.stopped) => {
+                self.shares.happened(Happened::BusyPing);
+            }
+            Ping::Answered | Ping::Busy => self.reply(link, Reply::Json, id, result, None),
+            Ping::Silent => {}
+            Ping::HeadOnly => {
+                self.shares.happened(Happened::HeadOnly);
+                self.effects.push(Effect::Head(link, head(200, JSON)));
+            }
+            Ping::Broken => self.refuse(link, 500, None),
+        }
+    }
+
     /// A call: its work begins, however the answer travels.
-    fn execute(&mut self, link: LinkId, session: usize, body: &Value, reply: Reply) {
+    pub(super) fn execute(&mut self, link: LinkId, session: usize, body: &Value, reply: Reply) {
         let id = &body["id"];
-        if reply == Reply::ErrorIn400 {
+        if matches!(reply, Reply::ErrorIn400 | Reply::Refusal(..)) {
             return self.reply(link, reply, id, "{}", None);
         }
         let params = &body["params"];
         let call = params["arguments"]["k"].as_u64().or_else(|| params["k"].as_u64()).expect("our argument");
-        let work = self.begin(call as usize, session, id, &params["_meta"]["progressToken"]);
+        let work = self.take_on(call as usize, session, body);
+        self.works[work].alone = params["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string();
         match reply {
             Reply::Stream | Reply::Slow(_) => {
                 if let Reply::Slow(ms) = reply {
@@ -337,7 +418,9 @@ impl<'a> Server<'a> {
                 }
                 self.effects.push(Effect::Head(link, head(200, SSE)));
                 self.works[work].attached = Some(link);
-                self.prime(work);
+                if self.has_ids(work) {
+                    self.prime(work);
+                }
             }
             Reply::Json | Reply::CutJson => {
                 self.works[work].attached = Some(link);

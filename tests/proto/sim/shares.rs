@@ -54,6 +54,11 @@ happened! {
     Pair 2
     BusyPing 5
     HeadOnly 5
+    Modern 50
+    Refusal 20
+    Round 5
+    Endpoint 20
+    OldEndpoint 2
     // The user and the host.
     Trap 100
     TakenUp 2
@@ -74,6 +79,10 @@ happened! {
     CarriedAnswer 5
     CarriedAnew 1
     // What follows.
+    Found 100
+    Turned 5
+    Unfit 5
+    RoundsUsedUp 1
     Resumed 100
     Reissued 50
     Replaced 50

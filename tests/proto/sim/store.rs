@@ -159,6 +159,10 @@ impl Server<'_> {
             self.effects.extend(work.ears.drain(..).map(|link| Effect::Fault(link, Fault::Cut)));
         }
         for session in &mut self.sessions {
+            if let Some(stream) = session.stream.take() {
+                session.alive = false;
+                self.effects.push(Effect::Fault(stream, Fault::Cut));
+            }
             (session.works, session.events) = (0, 0);
         }
     }

@@ -4,6 +4,7 @@ use landfall::proto::{OnGap, ReplayOption};
 use proptest::prelude::*;
 
 use super::carrier::{Carried, Names, Shared};
+use super::eras::eras;
 use super::schedule::{
     Bodies, Broken, CallPlan, ClientPlan, Clocks, Given, Handler, Held, Ids, Incident, Last, Listened, Lost,
     OddId, Ping, Prime, Replays, Reply, Resume, Schedule, Scheduler, ServerPlan, Step, Tool, Unknown,
@@ -30,9 +31,13 @@ pub(crate) fn schedules() -> impl Strategy<Value = Schedule> {
     let at = prop_oneof![4 => 0..3_000u32, 1 => 3_000..40_000u32];
     let incidents = (count, prop::collection::vec((at, incident()), 2))
         .prop_map(|(count, list)| list.into_iter().take(count).collect::<Vec<_>>());
-    (any::<u64>(), mood, server(), client(), calls, incidents).prop_map(
-        |(seed, mood, server, client, calls, incidents)| {
-            let mut schedule = Schedule { seed, server, client, calls, incidents };
+    (any::<u64>(), mood, server(), client(), calls, incidents, eras()).prop_map(
+        |(seed, mood, server, client, calls, incidents, era)| {
+            let mut schedule = Schedule { seed, server, client, calls, incidents, era };
+            if matches!(mood, Mood::Tame) {
+                schedule.tame_eras();
+            }
+            schedule.meet();
             match mood {
                 Mood::Wild => {}
                 Mood::Forgetful => schedule.forget(),
@@ -74,7 +79,7 @@ fn server() -> impl Strategy<Value = ServerPlan> {
         1 => Just(Unknown::Refuse(410)),
         3 => Just(Unknown::Skip),
     ];
-    let held = prop_oneof![2 => Just(Held::Move), 2 => Just(Held::Conflict), 1 => Just(Held::ReplayAndEnd)];
+    let held = prop_oneof![2 => Just(Held::Move), 3 => Just(Held::Conflict), 1 => Just(Held::ReplayAndEnd)];
     let replays = prop_oneof![10 => Just(Replays::Own), 1 => Just(Replays::All), 1 => Just(Replays::Renamed)];
     let held = (held, replays, prop::bool::weighted(0.07));
     let notice = prop_oneof![4 => 0..300u32, 1 => 300..90_000u32];
@@ -262,7 +267,7 @@ fn redirect() -> impl Strategy<Value = (u16, bool)> {
     (prop::sample::select(vec![301, 302, 303, 307, 307, 308, 308]), prop::bool::weighted(0.8))
 }
 
-fn reply() -> impl Strategy<Value = Reply> {
+pub(super) fn reply() -> impl Strategy<Value = Reply> {
     let status = prop::sample::select(vec![401, 403, 404, 405, 406, 408, 410, 415, 421, 422, 429, 500, 503]);
     prop_oneof![
         2 => Just(Reply::Stream),
@@ -351,16 +356,16 @@ fn incident() -> impl Strategy<Value = Incident> {
     let bodies = prop::sample::select(vec![Bodies::Cut, Bodies::End, Bodies::Stay]);
     let broken = prop::sample::select(vec![Broken::Cut, Broken::Silent]);
     prop_oneof![
-        8 => bodies.prop_map(Incident::SessionDies),
-        7 => Just(Incident::Trap),
+        18 => bodies.prop_map(Incident::SessionDies),
+        13 => Just(Incident::Trap),
         5 => (10..20_000u32, broken).prop_map(|(ms, broken)| Incident::Outage(ms, broken)),
         2 => Just(Incident::Expire),
         1 => Just(Incident::Restart),
         2 => (100..20_000u32).prop_map(Incident::Gateway),
-        1 => prop_oneof![1 => 1_000..40_000u32, 2 => 40_000..900_000u32].prop_map(Incident::Sleep),
-        1 => prop_oneof![1 => 1..10_000u32, 1 => 10_000..100_000u32].prop_map(Incident::ClockBack),
+        2 => prop_oneof![1 => 1_000..40_000u32, 2 => 40_000..900_000u32].prop_map(Incident::Sleep),
+        2 => prop_oneof![1 => 1..10_000u32, 1 => 10_000..100_000u32].prop_map(Incident::ClockBack),
         1 => Just(Incident::Wake),
         1 => Just(Incident::ListChanged),
-        1 => Just(Incident::Close),
+        2 => Just(Incident::Close),
     ]
 }

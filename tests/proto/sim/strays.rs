@@ -49,7 +49,7 @@ impl Server<'_> {
         work.cancelled = true;
         if heeds && !work.finished {
             work.stopped = true;
-            self.effects.extend(work.attached.take().map(Effect::End));
+            self.end_body(number);
         }
     }
 
@@ -107,6 +107,7 @@ impl Server<'_> {
                 && !work.finished
                 && !work.stopped
                 && work.json.is_none()
+                && !work.alone
                 && !self.shares_id(work)
         };
         let (other, _) = self.works.iter().enumerate().find(is_open)?;

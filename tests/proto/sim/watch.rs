@@ -16,6 +16,8 @@ pub(crate) enum Sent {
     Unknown,
     /// It was not: the runtime's code, or the server's status, proves it.
     Unexecuted,
+    /// It was, and the call goes on by another.
+    Round,
 }
 
 /// A call of the user's, watched.
@@ -96,6 +98,11 @@ pub(crate) struct Watch {
     pub(crate) left: Option<Place>,
     /// Its ids on the wire as JSON texts, the first one first; and the progress token that its caller gave.
     pub(crate) wire_ids: Vec<String>,
+    /// Those of its requests on their own.
+    pub(crate) ids: BTreeSet<String>,
+    /// The state and the keys that its server wants, and how often it was answered so.
+    pub(crate) wanted: (Option<String>, Vec<String>),
+    pub(crate) rounds: u32,
     pub(crate) given_token: Option<String>,
     /// Why it was cancelled, where the caller said so.
     pub(crate) because: Option<&'static str>,
@@ -156,6 +163,9 @@ impl Watch {
             alone: None,
             ended_fed: false,
             left: None,
+            ids: BTreeSet::new(),
+            wanted: (None, Vec::new()),
+            rounds: 0,
             wire_ids: Vec::new(),
             given_token: None,
             because: None,
@@ -164,6 +174,13 @@ impl Watch {
             vain: 0,
             brought: false,
         }
+    }
+
+    /// Its request was answered by this, and is to come again.
+    pub(crate) fn begins_round(&mut self, state: Option<String>, keys: Vec<String>) {
+        (self.wanted, self.rounds) = ((state, keys), self.rounds + 1);
+        self.posts.iter_mut().for_each(|(_, sent)| *sent = Sent::Round);
+        self.is_new();
     }
 
     /// Whether a request of it went out.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use landfall::proto::{ExchangeId, HttpRequest, Input, IoFailure, Method, ResponseHead};
+use landfall::proto::{Era, ExchangeId, HttpRequest, Input, IoFailure, Manner, Method, ResponseHead};
 
 use super::happening::Happening;
 use super::network::{Delivery, Fate, LinkId};
@@ -40,6 +40,7 @@ impl World<'_> {
             request.body.as_deref().is_some_and(|b| b.contains("notifications/initialized"));
         let link = self.network.open(self.generation, exchange, request, watched, fate, self.credentials);
         self.network.links[link].made = self.now;
+        self.network.links[link].greets = self.is_question(&self.network.links[link].request);
         self.exchanges.insert(exchange, link);
         self.judge.on_transmit(self.now, link, &self.network, &self.server);
         let lost = match (self.outage_now(), fate) {
@@ -62,14 +63,27 @@ impl World<'_> {
         }
     }
 
+    /// Whether a request asks what the server speaks. A modern session is probed by the same that found it.
+    fn is_question(&self, request: &HttpRequest) -> bool {
+        let asks = |method: &str| {
+            request.body.as_deref().is_some_and(|b| b.contains(&format!("\"method\":\"{method}\"")))
+        };
+        match request.method {
+            Method::Get => {
+                let resumes = request.headers.iter().any(|(name, _)| name == "last-event-id");
+                !resumes && !self.schedule.client.listens && request.manner != Manner::Bare
+            }
+            _ => asks("initialize") || (asks("server/discover") && self.era != Some(Era::Modern)),
+        }
+    }
+
     fn outage_now(&self) -> Option<Broken> {
         self.outage.filter(|(until, _)| self.now < *until).map(|(_, broken)| broken)
     }
 
     /// What the schedule has decided for this request.
     fn fate(&mut self, request: &HttpRequest, watched: Option<usize>, plan: Option<&CallPlan>) -> Fate {
-        let is_initialize = request.body.as_deref().is_some_and(|b| b.contains("\"method\":\"initialize\""));
-        if is_initialize {
+        if self.is_question(request) {
             self.handshakes += 1;
             let reply = self.schedule.client.handshake.get(self.handshakes - 1).copied();
             let plain = if self.rng.one_in(2) { Reply::Json } else { Reply::Stream };
@@ -128,7 +142,7 @@ impl World<'_> {
             if let Delivery::Head(head) = &delivery {
                 (link.headed, link.status) = (true, head.status);
             }
-            self.judge.on_delivery(self.now, id, &delivery, &self.network);
+            self.judge.on_delivery(self.now, id, &delivery, &self.network, &self.server);
             for quiet in self.judge.kept_by(self.now, id, &delivery, &self.network) {
                 self.network.links[quiet].kept = true;
             }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::eras::Speaks;
 use super::network::{Fault, LinkId, Mark, Stretch};
 use super::schedule::{Handler, Ids, Last, OddId, Prime, Reply, Step};
 use super::server::{Effect, Server};
@@ -36,6 +37,8 @@ pub(crate) struct Stored {
     /// Whether it has a data line that is not empty.
     pub(crate) has_data: bool,
     pub(crate) is_response: bool,
+    /// It says itself whose it is.
+    pub(crate) is_own: bool,
     /// Every copy is broken.
     pub(crate) broken: bool,
     /// Its copy on the body it was made for is broken.
@@ -86,6 +89,10 @@ pub(crate) struct Work {
     progress: u32,
     texts: u32,
     pub(super) asking: bool,
+    /// Nothing of it outlives the body of its request.
+    pub(crate) alone: bool,
+    /// How often it was answered by what it wants.
+    pub(super) rounds: u32,
     /// The client said that it no longer waits.
     pub(super) cancelled: bool,
     pub(crate) finished: bool,
@@ -103,7 +110,34 @@ pub(super) struct Draft {
     pub(super) broken_once: bool,
 }
 
+impl Work {
+    /// What tells it from others, and where it goes on.
+    pub(super) fn state(&self) -> String {
+        format!("{}.{}.{}.{}", self.call, self.nth, self.rounds, self.next)
+    }
+
+    /// It waits for what it wants, and wants the same again afterwards, or goes on.
+    pub(super) fn begin_round(&mut self, again: bool) {
+        (self.asking, self.rounds) = (true, self.rounds + 1);
+        self.next -= usize::from(again);
+    }
+
+    /// Its request came again, with what it wants.
+    pub(super) fn comes_again(&mut self, id: &Value, token: &Value) {
+        (self.id, self.token, self.asking) = (id.to_string(), token.clone(), false);
+    }
+
+    pub(super) fn skip_to(&mut self, step: usize) {
+        self.next = step;
+    }
+}
+
 impl Server<'_> {
+    /// Whether the events of a work have ids.
+    pub(super) fn has_ids(&self, work: usize) -> bool {
+        !self.sessions[self.works[work].session].id.is_empty() && self.schedule.era.speaks != Speaks::Sse
+    }
+
     pub(crate) fn begin(&mut self, call: usize, session: usize, id: &Value, token: &Value) -> usize {
         let nth = self.executed[call];
         self.executed[call] += 1;
@@ -131,6 +165,8 @@ impl Server<'_> {
             progress: 0,
             texts: 0,
             asking: false,
+            alone: false,
+            rounds: 0,
             cancelled: false,
             finished: false,
             stopped: false,
@@ -164,12 +200,17 @@ impl Server<'_> {
         let plan = &self.schedule.calls[work.call];
         let Some(&step) = plan.steps.get(work.next) else { return self.last(number, plan.last) };
         work.next += 1;
+        let is_old = self.schedule.era.speaks == Speaks::Sse;
         let strikes = work.nth == 0 || plan.stubborn || !step.is_fault();
         let mut more = 0;
         match step {
             _ if !strikes => {}
             Step::Wait(ms) => more = ms,
+            Step::Ask if work.alone => return self.want(number),
             Step::Ask if work.json.is_none() => return self.ask(number),
+            Step::Cross | Step::Stray | Step::Unask | Step::IdOnly if work.alone => {}
+            // Of what is nobody's on a stream of many nothing is known.
+            Step::Cross | Step::Stray | Step::Loose | Step::BrokenOnce | Step::Repeat if is_old => {}
             step if work.json.is_none() => self.do_step(number, step),
             _ => {}
         }
@@ -283,6 +324,8 @@ impl Server<'_> {
             has_data: draft.data.as_ref().is_some_and(|data| !data.is_empty()),
             texts: draft.texts,
             is_response: draft.is_response,
+            is_own: draft.is_response
+                || draft.data.as_ref().is_some_and(|data| data.contains("notifications/progress")),
             broken: draft.broken,
             broken_once: draft.broken_once,
             first: work.attached,
@@ -314,7 +357,9 @@ impl Server<'_> {
     fn event_id(&mut self, number: usize, draft: &Draft) -> (Option<String>, IdUse) {
         let work = &self.works[number];
         let session = &mut self.sessions[work.session];
-        let is_named = !draft.is_response || self.schedule.server.result_ids;
+        let is_named = (!draft.is_response || self.schedule.server.result_ids)
+            && !session.id.is_empty()
+            && self.schedule.era.speaks != Speaks::Sse;
         session.events += u64::from(is_named);
         let id = match self.schedule.server.ids {
             Ids::PerStream => format!("k{}/{}", work.number, work.events.len() - work.counts_from + 1),
@@ -337,7 +382,8 @@ impl Server<'_> {
         // Twice on one body under one id is no repeat to the client; two handlers that fail at it judge nothing.
         // Nor is one that has no name of its own.
         let is_new = event.first == Some(link) || matches!(event.id_use, IdUse::Clears | IdUse::TooLong);
-        if is_new && self.schedule.calls[work.call].handler != Handler::None {
+        let is_elsewhere = work.alone && event.first != Some(link);
+        if (is_new && self.schedule.calls[work.call].handler != Handler::None) || is_elsewhere {
             return;
         }
         let mut stretch = Stretch::default();
@@ -366,6 +412,7 @@ impl Server<'_> {
         }
         if let Some(link) = self.works[number].attached.take() {
             self.shares.happened(Happened::PoliteClose);
+            self.stream_over(link);
             self.effects.push(Effect::End(link));
         }
     }
@@ -395,7 +442,9 @@ impl Server<'_> {
         }
         if last != Last::NoAnswer {
             let data = self.response(number, last);
-            let other = if last == Last::Pair { self.take_other(number) } else { None };
+            let pairs =
+                last == Last::Pair && !self.works[number].alone && self.schedule.era.speaks != Speaks::Sse;
+            let other = if pairs { self.take_other(number) } else { None };
             if other.is_some() {
                 self.shares.happened(Happened::Pair);
             }
@@ -405,7 +454,7 @@ impl Server<'_> {
             self.emit(number, Draft { data: Some(data), is_response: true, broken, ..Draft::default() });
         }
         if last != Last::ResultAndStay {
-            self.effects.extend(self.works[number].attached.take().map(Effect::End));
+            self.end_body(number);
         }
     }
 }

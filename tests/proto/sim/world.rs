@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
-use landfall::proto::{
-    CallId, Client, Config, EraOption, Event, ExchangeId, Input, Instant, Load, Options, Output, SessionFacts,
-};
+use landfall::proto::{CallId, Client, Era, Event, ExchangeId, Input, Instant, Load, Output, SessionFacts};
 
 use super::agenda::{Agenda, Rng, Time};
 use super::carrier::Carrier;
 use super::happening::Happening;
 use super::network::{Fault, LinkId, Network};
+use super::options::client;
 use super::properties::Judge;
 use super::schedule::{Broken, Incident, Schedule};
 use super::server::Server;
@@ -40,6 +39,8 @@ pub(super) struct World<'a> {
     pub(super) client: Client,
     /// As the client told it last.
     facts: Option<SessionFacts>,
+    /// What the session speaks that the client began last.
+    pub(super) era: Option<Era>,
     /// Counts the clients: a trap takes one away.
     pub(super) generation: u32,
     /// Sessions that this client has replaced.
@@ -89,33 +90,6 @@ pub(crate) fn run(schedule: &Schedule, logging: bool) -> Run {
     world.finish()
 }
 
-fn client(schedule: &Schedule, generation: u32, known: Option<SessionFacts>) -> Client {
-    let plan = &schedule.client;
-    let options = Options {
-        era: EraOption::Legacy,
-        client_info: r#"{"name":"simulation","version":"1"}"#.to_string(),
-        capabilities: r#"{"elicitation":{}}"#.to_string(),
-        timeouts: plan.clocks.options(),
-        max_concurrent: Some(f64::from(plan.max_concurrent)),
-        max_pending_events: Some(f64::from(plan.max_pending)),
-        replay: plan.replay,
-        fail_lost_session: plan.fail_lost,
-        until_headers: plan.until_headers,
-        cross_origin: plan.page,
-        max_retries: plan.max_retries.map(f64::from),
-        scheduler: plan.scheduler.is_some(),
-        listen: plan.listens,
-        auth: plan.provider.is_some(),
-        resume: known,
-        carry: plan.carries.is_some(),
-        // A Client's session outlives its transport.
-        keep_session: plan.carries.is_some(),
-        full_diagnostics: true,
-        ..Options::default()
-    };
-    Client::new(Config::new(options).expect("valid options"), schedule.seed ^ u64::from(generation))
-}
-
 pub(super) fn instant(time: Time) -> Instant {
     Instant::from_micros(time)
 }
@@ -152,6 +126,7 @@ impl<'a> World<'a> {
             judge: Judge::new(schedule),
             rng: Rng::new(schedule.seed ^ 0x0047_0041),
             facts: None,
+            era: None,
             outage: None,
             handshakes: 0,
             asleep: 0,
@@ -192,7 +167,7 @@ impl<'a> World<'a> {
     fn until_rest(&mut self) {
         while self.judge.broken.is_none() {
             let network_first = self.schedule.client.network_first;
-            let listens = self.schedule.client.listens && !self.closed;
+            let listens = self.listens();
             if listens && self.to_come == 0 && !self.judge.has_live_calls() {
                 return; // What is left may go on for ever.
             }
@@ -224,10 +199,15 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Whether a stream is open for what belongs to no call.
+    fn listens(&self) -> bool {
+        (self.schedule.client.listens || self.era == Some(Era::Sse)) && !self.closed
+    }
+
     /// Nothing is planned: nothing may be held either.
     fn rest(&mut self, when: &str) {
         let load = self.client.load();
-        if self.schedule.client.listens && !self.closed {
+        if self.listens() {
             return;
         }
         if self.judge.broken.is_none() && load != Load::default() {
@@ -293,7 +273,7 @@ impl<'a> World<'a> {
 
     fn connect(&mut self) {
         let handshake = self.client.connect(instant(self.now));
-        self.judge.on_connecting(handshake);
+        self.judge.on_connecting(self.now, handshake);
         if self.schedule.client.carries.is_none() {
             self.drain();
             return self.list();
@@ -372,6 +352,7 @@ impl<'a> World<'a> {
         }
         let replaced = self.client.metrics(false).levels.l2.tried;
         if std::mem::replace(&mut self.replaced, replaced) != replaced {
+            self.era = None;
             self.judge.on_replaced();
         }
     }
@@ -395,6 +376,7 @@ impl<'a> World<'a> {
         // that a call of the Client before had, too, can't be told from it.
         let goes_on = known.is_some() && !self.server.mixes_streams() && !self.schedule.shares_ids();
         self.facts.clone_from(&known);
+        self.era = None;
         self.client = client(self.schedule, self.generation, known);
         self.replaced = 0;
         self.connect();
@@ -477,6 +459,8 @@ impl<'a> World<'a> {
             Output::Persist(facts) => self.facts = Some(*facts),
             Output::Ready(_) => {
                 let session = self.facts.as_ref().and_then(|facts| facts.session_id.clone());
+                self.era = self.facts.as_ref().and_then(|facts| facts.era);
+                self.judge.on_agreed(self.era);
                 self.judge.on_ready(self.now, session);
             }
             Output::Authorize(call, challenge) => self.provide(call, challenge),

@@ -1,6 +1,6 @@
 //! What comes to the client, and what it hands on.
 
-use landfall::proto::{CallId, Event, Level, Method, OnGap, Redirect};
+use landfall::proto::{CallId, Era, Event, Level, Method, OnGap, Redirect};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
@@ -14,14 +14,23 @@ use crate::sim::work::IdUse;
 
 impl Judge<'_> {
     /// Something comes to the client, on an exchange that it listens to.
-    pub(crate) fn on_delivery(&mut self, now: Time, id: LinkId, delivery: &Delivery, network: &Network) {
+    pub(crate) fn on_delivery(
+        &mut self,
+        now: Time,
+        id: LinkId,
+        delivery: &Delivery,
+        network: &Network,
+        server: &Server<'_>,
+    ) {
         self.now = now;
         let link = &network.links[id];
         self.note_session(id, link, delivery);
+        self.note_word(link, delivery);
         self.note_refused(link, delivery);
         self.note_health(now, id, link, delivery);
         self.note_delivered(id, link, delivery);
         let Some(watch) = link.call else {
+            self.note_stream(id, delivery, server);
             let lists = link.request.body.as_deref().is_some_and(|body| body.contains("\"tools/list\""));
             if lists && matches!(delivery, Delivery::End) {
                 self.on_listed();
@@ -94,6 +103,8 @@ impl Judge<'_> {
     /// The client ended an exchange itself. If it was a rival, what it brought is forgotten.
     pub(crate) fn on_abort(&mut self, now: Time, id: LinkId, network: &Network) {
         self.note_hung_ping(id, &network.links[id]);
+        self.note_unheard(now, &network.links[id]);
+        self.note_stream_over(id);
         self.note_waiting(now, id);
         self.note_ended_unanswered(&network.links[id]);
         if !network.links[id].headed || network.links[id].call.is_none() {
@@ -141,7 +152,7 @@ impl Judge<'_> {
                 server.works[*work].events[*place].texts.iter().any(|t| t == text)
             }
             Mark::Loose(known) => known == text,
-            Mark::Stray | Mark::Retry(_) => false,
+            Mark::Stray | Mark::Retry(_) | Mark::Endpoint(_) | Mark::Tools | Mark::Wants { .. } => false,
         };
         let Some(place) = self.marks.iter().position(|(_, _, mark)| holds(mark)) else { return };
         // Whoever's it is, it re-arms the clocks of the call on whose stream it came.
@@ -176,7 +187,7 @@ impl Judge<'_> {
         for (nth, (owner, _, mark)) in own.enumerate() {
             let (work, place, alias) = match mark {
                 Mark::Block { work, place, alias, .. } => (*work, *place, alias.as_deref()),
-                Mark::Retry(_) => continue,
+                Mark::Retry(_) | Mark::Endpoint(_) | Mark::Tools | Mark::Wants { .. } => continue,
                 Mark::Loose(_) | Mark::Stray => break,
             };
             let event = &server.works[work].events[place];
@@ -197,7 +208,8 @@ impl Judge<'_> {
         let seen = &mut self.watches[watch];
         match mark {
             Mark::Retry(ms) => seen.retry = Some(*ms),
-            Mark::Stray => {}
+            Mark::Stray | Mark::Endpoint(_) | Mark::Tools => {}
+            Mark::Wants { state, keys } => self.on_wanted(watch, link, state.as_ref(), keys),
             Mark::Loose(text) => seen.trail.brought_loose(text, link),
             Mark::Block { work, place, broken, alias } => {
                 let event = &server.works[*work].events[*place];
@@ -242,7 +254,8 @@ impl Judge<'_> {
             self.listed = false;
         }
         let Some(call) = call else {
-            if let (Event::Message { .. }, true) = (event, text.contains("~L.")) {
+            let is_told = text.contains("~L.") || self.eras.spoken == Some(Era::Sse);
+            if let (Event::Message { .. }, true) = (event, is_told) {
                 self.on_listened(text);
             }
             if let Event::State { state } = event {

@@ -77,6 +77,7 @@ impl Judge<'_> {
 
     /// The machine sleeps: no clock counts that but the deadline, which is judged after one more attempt.
     pub(crate) fn on_sleep(&mut self, now: Time, until: Time) {
+        self.slept = true;
         for watch in self.watches.iter_mut().filter(|watch| watch.ended.is_none()) {
             (watch.woke, watch.slept) = (Some(until), watch.slept + (until - now));
         }

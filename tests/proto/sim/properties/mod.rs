@@ -1,6 +1,7 @@
 //! What must hold in every run. The judge sees what the client was given and what it did, and knows what the server
 //! and the network really did.
 
+mod eras;
 mod events;
 mod host;
 mod names;
@@ -21,6 +22,7 @@ use super::schedule::{CallPlan, Schedule, Scheduler};
 use super::server::Server;
 use super::shares::{Happened, Shares};
 use super::watch::Watch;
+use eras::Eras;
 use host::Host;
 use sessions::Sessions;
 use states::States;
@@ -62,6 +64,9 @@ pub(crate) struct Judge<'a> {
     closed: bool,
     sessions: Sessions,
     states: States,
+    eras: Eras,
+    /// The machine slept.
+    slept: bool,
     told_cancelled: BTreeSet<String>,
     host: Host,
     /// The clock stood still for a while: nothing is said of how much is made in a time.
@@ -99,6 +104,8 @@ impl<'a> Judge<'a> {
             closed: false,
             sessions: Sessions::default(),
             states: States::default(),
+            eras: Eras::default(),
+            slept: false,
             told_cancelled: BTreeSet::new(),
             host: Host::default(),
             stood_still: false,
@@ -160,7 +167,8 @@ impl<'a> Judge<'a> {
         self.messages.push(message);
     }
 
-    pub(crate) fn on_connecting(&mut self, handshake: Option<CallId>) {
+    pub(crate) fn on_connecting(&mut self, now: Time, handshake: Option<CallId>) {
+        self.eras_begin(now);
         self.handshake = handshake;
         self.messages.clear();
     }
@@ -260,7 +268,8 @@ impl<'a> Judge<'a> {
         // How often a session is begun has bounds of its own.
         let begins = |request: &HttpRequest| {
             let body = request.body.as_deref().unwrap_or_default();
-            body.contains("\"initialize\"") || body.contains("notifications/initialized")
+            let finds = self.eras.spoken.is_none() && body.contains("server/discover");
+            finds || body.contains("\"initialize\"") || body.contains("notifications/initialized")
         };
         let hurries = self.schedule.client.scheduler == Some(Scheduler::Hurries);
         let bounded = !self.stood_still && !hurries;

@@ -4,7 +4,7 @@ use landfall::proto::{CallId, Client, Failure, Outcome, Reason, Settlement};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
-use crate::sim::schedule::{CallPlan, Ids, Incident, Replays, Schedule, Tool};
+use crate::sim::schedule::{CallPlan, Ids, Incident, Replays, Reply, Schedule, Tool};
 use crate::sim::server::Server;
 use crate::sim::shares::Happened;
 use crate::sim::trail::Place;
@@ -24,6 +24,9 @@ impl Judge<'_> {
     ) {
         self.expect(at == now, || format!("{call:?} settled at {at}, and it is {now}"));
         if self.handshake == Some(call) {
+            if let Settlement::Failed(failure) = settlement {
+                self.on_nothing_agreed(now, failure);
+            }
             return;
         }
         if let Some(nth) = self.messages.iter().position(|message| *message == call) {
@@ -75,7 +78,10 @@ impl Judge<'_> {
         let answer: serde_json::Value = serde_json::from_str(text).expect("an answer is JSON");
         let work = answer["result"]["work"].as_u64().or_else(|| answer["error"]["data"]["work"].as_u64());
         let Some(work) = work.map(|work| &server.works[work as usize]) else {
-            let refused = answer["error"]["code"] == -32_602;
+            let code = answer["error"]["code"].as_i64().unwrap_or_default();
+            let is_refusal =
+                |reply: &Reply| matches!(reply, Reply::Refusal(_, said, _) if i64::from(*said) == code);
+            let refused = code == -32_602 || self.schedule.calls[plan].replies.iter().any(is_refusal);
             return self.expect(refused, || format!("call {plan} was answered by {text}"));
         };
         // Of two that share an id, where a stream brings another's response nobody knows whose it is.

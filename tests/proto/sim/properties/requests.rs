@@ -16,11 +16,13 @@ impl Judge<'_> {
         let link = &network.links[id];
         let request = &link.request;
         self.note_asked(now, id, link);
+        self.note_question(link);
+        self.check_words(link);
         let header = |name| request.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
         let session = header("mcp-session-id");
         let is_trial = session.is_some() && session == self.sessions.tried();
         let body = request.body.as_deref().unwrap_or_default();
-        self.greets |= body.contains("\"initialize\"") || body.contains("notifications/initialized");
+        self.greets |= link.greets || body.contains("notifications/initialized");
         if body.contains("\"method\":\"initialize\"") {
             let is_clients = request.call.is_some_and(|call| self.messages.contains(&call));
             return self.on_initialize(now, id, network, is_clients);
@@ -53,6 +55,7 @@ impl Judge<'_> {
         match request.method {
             Method::Get => self.on_resume(now, watch, session, header("last-event-id"), server),
             _ => {
+                self.check_round(watch, link, network, server);
                 self.check_reissue(now, watch, network, server);
                 self.check_names(watch, id, network);
                 self.on_post(now, id, watch, network);
@@ -113,7 +116,8 @@ impl Judge<'_> {
         let safe = safe && replay != ReplayOption::Never;
         let seen = &mut self.watches[watch];
         // What got no HTTP answer is not counted, nor is what is made once more with other credentials.
-        let posts = seen.posts.iter().map(|(post, _)| &network.links[*post]);
+        let posts = seen.posts.iter().filter(|(_, sent)| *sent != Sent::Round);
+        let posts = posts.map(|(post, _)| &network.links[*post]);
         let reissued = posts.filter(|post| !post.goes_again()).skip(1).filter(|post| post.headed).count();
         let may_be_executed = seen.adopts || seen.posts.iter().any(|(_, sent)| *sent == Sent::Unknown);
         let early = seen.floor.take().is_some_and(|floor| now < floor);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall::proto::{Method, ResponseHead};
+use landfall::proto::{Era, Method, ResponseHead};
 
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
@@ -62,8 +62,8 @@ impl Sessions {
     }
 
     /// One is in use.
-    pub(super) fn stands(&self) -> bool {
-        self.used.is_some() && !self.replacing
+    pub(super) fn stands(&self, without_id: bool) -> bool {
+        (self.used.is_some() || without_id) && !self.replacing
     }
 
     pub(super) fn is_replacing(&self) -> bool {
@@ -82,7 +82,8 @@ pub(super) fn session(link: &Link) -> Option<&String> {
 }
 
 pub(super) fn is_ping(link: &Link) -> bool {
-    link.request.body.as_deref().is_some_and(|body| body.contains("\"method\":\"ping\""))
+    let asks = |method| link.request.body.as_deref().is_some_and(|body| body.contains(method));
+    asks("\"method\":\"ping\"") || (asks("\"method\":\"server/discover\"") && !link.greets)
 }
 
 /// Whether the session took a request: a resume is taken where a stream opens.
@@ -132,6 +133,7 @@ impl Judge<'_> {
     pub(crate) fn on_replaced(&mut self) {
         self.happened(Happened::Replaced);
         self.sessions.replacing = true;
+        self.eras.spoken = None;
         self.part_from_session();
         let trial = self.sessions.trial.take();
         let Some(session) = self.sessions.used.take() else { return };
@@ -169,7 +171,8 @@ impl Judge<'_> {
         if is_clients {
             self.on_client_began();
         } else {
-            let given = self.sessions.offered.clone();
+            let is_modern = matches!(self.eras.spoken, Some(Era::Modern | Era::Sse));
+            let given = self.sessions.offered.clone().filter(|_| !is_modern);
             self.expect(session == given, || format!("the session is {given:?}, and not {session:?}"));
         }
         self.sessions.used = session;
@@ -205,7 +208,9 @@ impl Judge<'_> {
                 }
             }
         }
-        let Some(session) = session(link) else { return };
+        let nameless = String::new();
+        let session = session(link).or_else(|| is_ping(link).then_some(&nameless));
+        let Some(session) = session else { return };
         let failed = sessions.failed_pings.entry(session.clone()).or_default();
         match delivery {
             Delivery::Head(head) => {

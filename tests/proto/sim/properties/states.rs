@@ -36,7 +36,7 @@ impl Judge<'_> {
         let failures = self.states.failures;
         let right = match state {
             SessionState::Connecting => before.is_none(),
-            SessionState::Ready => self.sessions.stands() && failures == 0,
+            SessionState::Ready => self.stands() && failures == 0,
             SessionState::Closed => self.closing,
             SessionState::Recovering | SessionState::Offline => true,
         };
@@ -105,7 +105,7 @@ impl Judge<'_> {
         let is_event = |mark: &&Mark| match mark {
             Mark::Block { work, place, .. } => server.works[*work].events[*place].has_data,
             Mark::Loose(_) | Mark::Stray => true,
-            Mark::Retry(_) => false,
+            Mark::Retry(_) | Mark::Endpoint(_) | Mark::Tools | Mark::Wants { .. } => false,
         };
         let most = self.states.chunk.iter().filter(is_event).count();
         self.expect(replayed as usize <= most && duplicates <= replayed, || {

@@ -6,6 +6,7 @@ use super::sessions::is_ping;
 use super::{Judge, SECOND};
 use crate::sim::agenda::Time;
 use crate::sim::clocks::Bounds;
+use crate::sim::eras::Speaks;
 use crate::sim::network::{Delivery, Link, LinkId, Network};
 use crate::sim::schedule::Listened;
 
@@ -16,7 +17,7 @@ impl Judge<'_> {
     /// Something failed, or a handshake is under way: the server is not well.
     pub(super) fn note_health(&mut self, now: Time, id: LinkId, link: &Link, delivery: &Delivery) {
         let body = link.request.body.as_deref().unwrap_or_default();
-        let shakes = body.contains("\"initialize\"") || body.contains("notifications/initialized");
+        let shakes = link.greets || body.contains("notifications/initialized");
         let is_well = match delivery {
             Delivery::Head(head) => (200..300).contains(&head.status),
             Delivery::Bytes(_) | Delivery::End => true,
@@ -74,6 +75,10 @@ impl Judge<'_> {
             // A handshake that nothing comes to is waited for as long as handshakeMs says.
             || self.greets
             || seen.slept > 0
+            // Its server waits for the host.
+            || seen.rounds > 0
+            // Its answer comes on the stream of the session.
+            || self.schedule.era.speaks == Speaks::Sse
             || self.stood_still;
         let retry = seen.retry.map_or(0, |ms| u64::from(ms) * 1_100);
         let from = since.max(unwell).max(seen.ordered);
