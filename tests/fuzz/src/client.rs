@@ -21,6 +21,8 @@ pub fn check(script: &Script) {
         if script.setup.carry {
             notify(&mut world, "notifications/initialized", &script.setup);
         }
+        // A session without an id is asked what else it speaks before it is confirmed.
+        serve_all(&mut world, false);
         serve_all(&mut world, false);
         assert!(world.all_ended(), "connected");
     }
@@ -149,7 +151,9 @@ fn call(world: &mut Watched, method: u8, flags: u8, clocks: Clocks, setup: &Setu
     let id = setup.carry.then(|| world.next_id());
     let spec = script::call(method, flags, clocks, id);
     // A stream that stays open as long as its server likes has no end that can be waited for.
-    let is_endless = spec.meta == script::MODERN && spec.method == "subscriptions/listen";
+    // A client of its own may have found a modern server.
+    let is_modern = !setup.carry || spec.meta == script::MODERN;
+    let is_endless = is_modern && spec.method == "subscriptions/listen";
     let hour = if spec.timed { 3_600_000.0 } else { 0.0 };
     if let Ok(call) = world.client.call(world.now, spec) {
         world.listens |= is_endless;

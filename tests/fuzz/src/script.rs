@@ -1,6 +1,6 @@
 //! What the outside world does to a client: a script that libFuzzer makes, and the bytes that its steps stand for.
 
-use landfall::proto::{CallSpec, OnGap, Options, ReplayOption, SessionFacts, TimeoutOptions};
+use landfall::proto::{CallSpec, EraOption, OnGap, Options, ReplayOption, SessionFacts, TimeoutOptions};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 
 /// A client's life.
@@ -209,6 +209,7 @@ impl Setup {
     pub fn options(&self) -> Options {
         let small = |limit: f64| self.small_limits.then_some(limit);
         Options {
+            era: pick(&[EraOption::Auto, EraOption::Legacy], self.seed),
             client_info: r#"{"name":"fuzz","version":"1"}"#.to_string(),
             capabilities: "{}".to_string(),
             timeouts: self.clocks.options(),
@@ -282,6 +283,7 @@ pub fn answer(id: &str, method: &str) -> String {
         "tools/list" => {
             r#"{"tools":[{"name":"t","annotations":{"readOnlyHint":true}},{"name":"u"}],"ttlMs":60000}"#
         }
+        "server/discover" => r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#,
         _ => r#"{"ok":true}"#,
     };
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
