@@ -8,10 +8,7 @@ export const BASELINE = JSON.parse(await readFile(new URL("baseline.json", impor
 /** Scenarios that may fail, `"RUN SCENARIO"`, by subject. With the official transport none does. */
 const EXPECTED_FAILURES = {
   // Its provider is told of a 401, and nobody of the scope that a 403 asks for.
-  [STAND_ALONE]: [
-    "2025-11-25 auth/scope-step-up",
-    "2026-07-28 auth/scope-step-up",
-  ],
+  [STAND_ALONE]: ["2025-11-25 auth/scope-step-up", "2026-07-28 auth/scope-step-up"],
 };
 
 /** What is wrong with a row: its own problems, and checks that it does not get as far as. */

@@ -161,7 +161,6 @@ pub(crate) fn next(happened: Happened, known: &Known) -> Step {
         Happened::Dropped { .. } | Happened::Lost(_) if known.is_stranded => lost(Reason::SessionLost, known),
         Happened::Dropped { .. } if !known.resumable => lost(Reason::StreamLost, known),
         Happened::Dropped { cause: DropCause::End, moved: true, .. } => Step::Poll,
-        // It was silent for long enough.
         Happened::Dropped { cause: DropCause::Idle, .. } if known.barren == 0 => {
             resume(happened, Pace::AtOnce, known)
         }
