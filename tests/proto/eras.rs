@@ -420,3 +420,16 @@ fn what_was_begun_in_another_era_is_not_resumed_in_this() {
     assert_eq!(world.failure(call).reason, Reason::ResumeRejected);
     assert!(world.requests.is_empty());
 }
+
+#[test]
+fn a_status_that_may_come_after_the_tool_ran_is_no_sign_of_another_era() {
+    for status in [402, 409, 421, 422, 451] {
+        let mut world = modern(auto());
+        let call = world.call();
+        let post = asked(&mut world, "tools/call");
+        refuse(&mut world, post, status);
+        let failure = world.failure(call);
+        assert_eq!((failure.reason, failure.outcome), (Reason::HttpError, Outcome::Unknown), "{status}");
+        assert!(world.requests.is_empty(), "{status}");
+    }
+}

@@ -380,3 +380,19 @@ fn a_stream_that_brings_nothing_any_more_is_left_once_no_call_waits_for_it() {
     world.body(get, &result(&id));
     assert!(world.answer(one).contains("true"));
 }
+
+#[test]
+fn a_get_that_goes_out_again_with_other_credentials_has_its_time_too() {
+    let mut world = World::connecting(Options { auth: true, ..sse() });
+    let (get, _) = world.request();
+    world.head(get, 401, "", None);
+    world.end(get);
+    world.client.authorized(world.now, true);
+    world.drain();
+    world.request();
+    world.pass(29_999);
+    assert!(world.is_pending(world.handshake()));
+    world.pass(1);
+    assert_eq!(world.failure(world.handshake()).reason, Reason::ConnectTimeout);
+    world.assert_nothing_is_left();
+}

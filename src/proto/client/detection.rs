@@ -33,11 +33,10 @@ impl Client {
 
     /// Sends it.
     pub(super) fn send_probe(&mut self, now: Instant, call: CallId) {
-        if !self.awaits_endpoint(call) {
-            return self.post(now, call);
+        match self.awaits_endpoint(call) {
+            true => self.open_listen(now, call),
+            false => self.post(now, call),
         }
-        self.bound_handshake(now, call, Kind::Initialize);
-        self.open_listen(now, call);
     }
 
     fn open_discover(&mut self, now: Instant, call: CallId) {

@@ -49,6 +49,9 @@ impl Client {
     }
 
     pub(super) fn open_listen_at(&mut self, now: Instant, call: CallId, hop: Hop) {
+        if self.awaits_endpoint(call) {
+            self.bound_handshake(now, call, Kind::Initialize);
+        }
         let cursor = self.stream(call).and_then(|stream| stream.cursor()).and_then(header_value);
         let exchange = self.transmit(call, hop, Method::Get, cursor, None);
         let Some(entry) = self.ledger.get(call) else { return };

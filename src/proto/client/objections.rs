@@ -149,10 +149,10 @@ impl Client {
         is_asking && self.session.handshake.replaces()
     }
 
-    /// A modern request of ours got a 4xx with words that are of no modern server: the verdict may be wrong, and the call
-    /// waits until that is found out. Whether it does.
+    /// A modern request of ours was refused unread, with words that are of no modern server: the verdict may be wrong, and the
+    /// call waits until that is found out. Whether it does. Any other status may come after it ran.
     pub(super) fn on_contradicted(&mut self, now: Instant, call: CallId, status: u16, text: &str) -> bool {
-        let is_sign = matches!(status, 400..=499) && !matches!(status, 401 | 403 | 408 | 425 | 429);
+        let is_sign = matches!(status, 400 | 404 | 405 | 406 | 410 | 415);
         let is_modern =
             |entry: &Call| entry.request.kind == Kind::Request && !entry.request.dialect.has_session();
         if !is_sign || self.config.carry || !self.ledger.peek(call).is_some_and(is_modern) {

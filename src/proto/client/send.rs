@@ -9,7 +9,7 @@ use crate::proto::http::{header_value, HttpRequest, Manner, Method};
 use crate::proto::jsonrpc::{field, quote, with_members, Id};
 use crate::proto::ledger::{members, notification, request, Call, Kind};
 use crate::proto::machines::call::Request;
-use crate::proto::machines::dialect::{Asking, Dialect};
+use crate::proto::machines::dialect::{Asking, CancelBy, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn, Word};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
 use crate::proto::repeats::stream_of;
@@ -341,6 +341,10 @@ impl Client {
     /// Tells the server that nobody waits for this request any more.
     pub(super) fn send_cancelled(&mut self, now: Instant, request_id: &Id, reason: Option<&str>) {
         const METHOD: &str = "notifications/cancelled";
+        // The session by now may know no such word, nor the request.
+        if !self.config.carry && self.session.dialect.cancel_by() == CancelBy::Body {
+            return;
+        }
         let mut params = format!("{{\"requestId\":{},\"reason\":", request_id.text());
         quote(reason.unwrap_or(CANCEL_TEXT), &mut params);
         params.push('}');
