@@ -131,6 +131,22 @@ fn no_clock_but_the_deadline_runs_and_at_that_the_task_is_left_running() {
 }
 
 #[test]
+fn the_last_question_before_the_deadline_comes_no_sooner_after_an_answer_than_any_other() {
+    let mut world = modern(Options {
+        timeouts: TimeoutOptions {
+            connect: Some(400.0),
+            deadline: Some(20_000.0),
+            ..TimeoutOptions::default()
+        },
+        ..driving()
+    });
+    let call = created(&mut world, r#""status":"working","pollIntervalMs":19500"#);
+    assert_eq!(poll(&mut world, r#""status":"working""#), 19_500.0);
+    assert_eq!(poll(&mut world, r#""status":"completed","result":{}"#), 250.0, "not 100");
+    world.answer(call);
+}
+
+#[test]
 fn a_question_that_fails_is_asked_again_and_never_ends_the_call() {
     let mut world = modern(driving());
     let call = working(&mut world);

@@ -9,7 +9,7 @@ use crate::proto::event::{Event, Settlement};
 use crate::proto::jsonrpc::{field, with_members, Id};
 use crate::proto::ledger::{members, Call, Kind};
 use crate::proto::machines::dispatch::Word;
-use crate::proto::machines::task::{Miss, Next, Seen, Sent, Task};
+use crate::proto::machines::task::{Miss, Next, Seen, Sent, Task, LEAST_INTERVAL};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
 use crate::proto::CallId;
@@ -83,12 +83,12 @@ impl Client {
     }
 
     /// When a task is asked for that would be asked for then: once more before its call's deadline, however long the server
-    /// would have it wait.
+    /// would have it wait; and not sooner than a task is asked for again.
     fn last_before_deadline(&self, now: Instant, call: CallId, at: Instant) -> Instant {
         let Some(entry) = self.ledger.peek(call) else { return at };
         let last = entry.clocks.deadline.before(entry.request.timeouts.connect);
         if last > now {
-            at.min(last)
+            at.min(last.max(now + LEAST_INTERVAL))
         } else {
             at
         }

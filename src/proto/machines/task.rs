@@ -11,7 +11,7 @@ use crate::proto::CallId;
 /// Between two questions, where the server says nothing.
 const INTERVAL: Duration = Duration::from_millis(1_000);
 /// And at least, whatever it says.
-const LEAST_INTERVAL: Duration = Duration::from_millis(250);
+pub(crate) const LEAST_INTERVAL: Duration = Duration::from_millis(250);
 /// An id is no longer than that.
 const MOST_ID: usize = 1_024;
 

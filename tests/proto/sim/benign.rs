@@ -5,6 +5,7 @@ use landfall::proto::{Era, OnGap, ReplayOption};
 use super::schedule::{
     CallPlan, Clocks, Handler, Last, Ping, Prime, Replays, Reply, Resume, Schedule, Step, Tool,
 };
+use super::tasks::TaskPlan;
 
 impl Schedule {
     /// Whether nothing that befalls this call may keep it from its answer.
@@ -31,7 +32,11 @@ impl Schedule {
             Some(Era::Legacy) if self.era.speaks.has_sessions() => true,
             // One stream is all that there is.
             Some(Era::Sse) => !self.calls.iter().any(CallPlan::ends_stream),
-            Some(_) => self.calls[call].passes_alone(client.replay) && !self.era.insatiable,
+            Some(_) => {
+                let tasks = self.era.tasks.as_ref();
+                let is_alone = self.calls[call].passes_alone(client.replay);
+                is_alone && !self.era.insatiable && tasks.is_none_or(TaskPlan::passes)
+            }
         };
         steady
             && is_named
@@ -110,7 +115,7 @@ impl CallPlan {
 }
 
 impl Reply {
-    fn passes(&self) -> bool {
+    pub(super) fn passes(&self) -> bool {
         match self {
             Self::Stream | Self::Json => true,
             Self::Slow(ms) => *ms < 10_000,

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::schedule::{Reply, Schedule};
 use super::strategies::reply;
+use super::tasks::{tasks, TaskPlan};
 
 /// What the server speaks.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub(crate) struct EraPlan {
     pub(crate) insatiable: bool,
     /// It gives a state to come back with.
     pub(crate) keeps_state: bool,
+    /// What becomes of calls that the server goes on with as tasks, where client and server know those.
+    pub(crate) tasks: Option<TaskPlan>,
     /// The call whose first POST is refused so.
     refused: Option<(usize, Reply)>,
     /// What becomes of the questions of the handshake.
@@ -98,12 +101,14 @@ pub(super) fn eras() -> impl Strategy<Value = EraPlan> {
         (code, any::<bool>()).prop_map(|((status, code), named)| Reply::Refusal(status, code, named));
     let refused = prop::option::weighted(0.2, (0..4usize, refusal));
     let greetings = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(reply(), 1..4)];
-    (speaks, option, prop::bool::weighted(0.2), prop::bool::weighted(0.8), refused, greetings).prop_map(
-        |(speaks, option, insatiable, keeps_state, refused, greetings)| EraPlan {
+    let rounds = (prop::bool::weighted(0.2), prop::bool::weighted(0.8));
+    (speaks, option, rounds, refused, greetings, prop::option::weighted(0.5, tasks())).prop_map(
+        |(speaks, option, (insatiable, keeps_state), refused, greetings, tasks)| EraPlan {
             speaks,
             option,
             insatiable,
             keeps_state,
+            tasks: tasks.filter(|_| speaks.is_modern()),
             refused,
             greetings,
         },
@@ -134,6 +139,7 @@ impl Schedule {
     pub(super) fn tame_eras(&mut self) {
         (self.era.insatiable, self.era.refused) = (false, None);
         self.era.greetings.clear();
+        self.era.tasks.iter_mut().for_each(TaskPlan::tame);
         if self.era.agreed().is_none() {
             self.era.option = EraOption::Auto;
         }

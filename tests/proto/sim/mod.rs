@@ -22,6 +22,7 @@ mod shares;
 mod store;
 mod strategies;
 mod strays;
+mod tasks;
 mod trace;
 mod trail;
 mod user;

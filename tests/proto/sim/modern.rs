@@ -26,6 +26,8 @@ impl Server<'_> {
                 self.shares.happened(Happened::Modern);
                 self.execute(link, 0, body, reply);
             }
+            (Some("tasks/get"), Fate::Post(reply)) => self.tell_task(link, body, reply),
+            (Some("tasks/cancel"), _) => self.cancel_task(link, body),
             _ if id.is_null() => self.answer(link, head(202, ""), ""),
             _ => self.reply(link, Reply::Refusal(404, -32_601, true), id, "{}", None),
         }
@@ -70,12 +72,20 @@ impl Server<'_> {
         let requests = (!nothing).then(|| format!(",\"inputRequests\":{{{}}}", wanted.join(",")));
         let kept = state.as_ref().map(|state| format!(",\"requestState\":\"{state}\""));
         let members: String = requests.into_iter().chain(kept).collect();
+        if work.attached.is_none() {
+            return;
+        }
+        self.shares.happened(Happened::Question);
+        let result = format!(r#"{{"resultType":"input_required"{members}}}"#);
+        self.end_part(number, &result, Some(Mark::Wants { state, keys }));
+    }
+
+    /// The request is answered by what is no end of its work.
+    pub(super) fn end_part(&mut self, number: usize, result: &str, mark: Option<Mark>) {
+        let work = &mut self.works[number];
         let (id, json) = (work.id.clone(), work.json.take());
         let Some(link) = work.attached.take() else { return };
-        self.shares.happened(Happened::Question);
-        let text =
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required"{members}}}}}"#);
-        let mark = Some(Mark::Wants { state, keys });
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
         let mut stretch = Stretch::default();
         match json {
             Some(Reply::CutJson) => return self.finish_json(link, Reply::CutJson, &text),

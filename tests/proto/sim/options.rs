@@ -24,6 +24,7 @@ pub(super) fn client(schedule: &Schedule, generation: u32, known: Option<Session
         max_retries: plan.max_retries.map(f64::from),
         scheduler: plan.scheduler.is_some(),
         listen: plan.listens,
+        tasks: schedule.era.tasks.is_some(),
         auth: plan.provider.is_some(),
         resume: known,
         carry: plan.carries.is_some(),

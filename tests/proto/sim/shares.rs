@@ -57,6 +57,9 @@ happened! {
     Modern 50
     Refusal 20
     Round 5
+    Task 20
+    TaskDone 10
+    TaskCancelled 2
     Endpoint 20
     OldEndpoint 2
     // The user and the host.

@@ -58,14 +58,18 @@ impl Server<'_> {
         // On the stream of another call it would be that one's.
         let alone = self.schedule.server.replays == Replays::Own && !self.restarted;
         let id = if last == Last::NullError && alone { "null" } else { &work.id };
-        let (call, nth) = (work.call, work.nth);
-        let outcome = match last {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},{}}}"#, self.outcome(number, last))
+    }
+
+    /// What it comes to: a member of its response.
+    pub(super) fn outcome(&self, number: usize, last: Last) -> String {
+        let Work { call, nth, .. } = self.works[number];
+        match last {
             Last::Error | Last::NullError => {
                 format!(r#""error":{{"code":-32603,"message":"~{call}~","data":{{"work":{number}}}}}"#)
             }
             _ => format!(r#""result":{{"content":"~{call}~","nth":{nth},"work":{number}}}"#),
-        };
-        format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#)
+        }
     }
 
     /// The response to a call that the client cancelled comes on the stream of another.

@@ -104,6 +104,8 @@ pub(crate) struct Watch {
     pub(crate) wanted: (Option<String>, Vec<String>),
     pub(crate) rounds: u32,
     pub(crate) given_token: Option<String>,
+    /// The task that its client knows it by: the number of its work.
+    pub(crate) task: Option<usize>,
     /// Why it was cancelled, where the caller said so.
     pub(crate) because: Option<&'static str>,
     /// A redirect is to be followed.
@@ -168,6 +170,7 @@ impl Watch {
             rounds: 0,
             wire_ids: Vec::new(),
             given_token: None,
+            task: None,
             because: None,
             hop: false,
             hops: 0,

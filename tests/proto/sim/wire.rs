@@ -9,6 +9,7 @@ use super::network::{Delivery, Fate, LinkId};
 use super::schedule::{Broken, CallPlan, Reply, Resume};
 use super::server::Effect;
 use super::shares::Happened;
+use super::tasks::is_poll;
 use super::world::World;
 
 impl World<'_> {
@@ -32,7 +33,9 @@ impl World<'_> {
     }
 
     pub(super) fn transmit(&mut self, exchange: ExchangeId, request: HttpRequest) {
-        let watched = request.call.and_then(|call| self.judge.watched(call));
+        // What asks for a task is no request of the call's, though it is made for it.
+        let of = request.call.filter(|_| !is_poll(&request));
+        let watched = of.and_then(|call| self.judge.watched(call));
         let plan = watched.and_then(|watch| self.judge.plan(watch));
         let fate = self.fate(&request, watched, plan);
         // It is part of the handshake: its loss is planned with that.
@@ -88,6 +91,11 @@ impl World<'_> {
             let reply = self.schedule.client.handshake.get(self.handshakes - 1).copied();
             let plain = if self.rng.one_in(2) { Reply::Json } else { Reply::Stream };
             return Fate::Post(reply.unwrap_or(plain));
+        }
+        if let Some(tasks) = self.schedule.era.tasks.as_ref().filter(|_| is_poll(request)) {
+            self.polls += 1;
+            let plain = if self.rng.one_in(2) { Reply::Json } else { Reply::Stream };
+            return Fate::Post(tasks.polls.get(self.polls - 1).copied().unwrap_or(plain));
         }
         let (Some(watched), Some(plan)) = (watched, plan) else { return Fate::Plain };
         let nth = self.judge.count(watched, request.method);

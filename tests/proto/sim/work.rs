@@ -85,12 +85,14 @@ pub(crate) struct Work {
     pub(crate) gone: bool,
     /// Its response came on the stream of another.
     pub(crate) crossed: bool,
-    next: usize,
+    pub(super) next: usize,
     progress: u32,
     texts: u32,
     pub(super) asking: bool,
     /// Nothing of it outlives the body of its request.
     pub(crate) alone: bool,
+    /// It goes on as a task, and was asked for so often.
+    pub(super) task: Option<u32>,
     /// How often it was answered by what it wants.
     pub(super) rounds: u32,
     /// The client said that it no longer waits.
@@ -166,6 +168,7 @@ impl Server<'_> {
             texts: 0,
             asking: false,
             alone: false,
+            task: None,
             rounds: 0,
             cancelled: false,
             finished: false,
@@ -198,6 +201,9 @@ impl Server<'_> {
             self.effects.push(Effect::Write(*link, Stretch::text(": still here\n\n")));
         }
         let plan = &self.schedule.calls[work.call];
+        if self.schedule.is_task(work) {
+            return self.begin_task(number);
+        }
         let Some(&step) = plan.steps.get(work.next) else { return self.last(number, plan.last) };
         work.next += 1;
         let is_old = self.schedule.era.speaks == Speaks::Sse;

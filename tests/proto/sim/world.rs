@@ -58,6 +58,7 @@ pub(super) struct World<'a> {
     pub(super) rng: Rng,
     pub(super) outage: Option<(Time, Broken)>,
     pub(super) handshakes: usize,
+    pub(super) polls: usize,
     /// The machine sleeps until then.
     asleep: Time,
     /// Calls and incidents that are still to come.
@@ -129,6 +130,7 @@ impl<'a> World<'a> {
             era: None,
             outage: None,
             handshakes: 0,
+            polls: 0,
             asleep: 0,
             to_come: schedule.calls.len() + schedule.incidents.len(),
             credentials: 0,

@@ -177,6 +177,7 @@ impl Judge<'_> {
         let name = match method {
             Some("tools/call") => params["name"].as_str(),
             Some("resources/read") => params["uri"].as_str(),
+            Some("tasks/get" | "tasks/cancel") => params["taskId"].as_str(),
             _ => None,
         };
         let right = request.method == Method::Post

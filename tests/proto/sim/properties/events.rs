@@ -296,6 +296,7 @@ impl Judge<'_> {
                 seen.rests(now);
             }
             Event::Queued => seen.rests(now),
+            Event::Task { task_id, .. } => self.on_task(watch, task_id, server),
             Event::Disconnected { .. } => {
                 self.on_rival_won(watch);
                 self.check_ended_before(watch);

@@ -9,6 +9,7 @@ mod outcomes;
 mod requests;
 mod sessions;
 mod states;
+mod tasks;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,11 +22,13 @@ use super::network::{LinkId, Mark};
 use super::schedule::{CallPlan, Schedule, Scheduler};
 use super::server::Server;
 use super::shares::{Happened, Shares};
+use super::tasks::is_poll;
 use super::watch::Watch;
 use eras::Eras;
 use host::Host;
 use sessions::Sessions;
 use states::States;
+use tasks::Tasks;
 
 const SECOND: Time = 1_000_000;
 const MINUTE: Time = 60 * SECOND;
@@ -65,6 +68,7 @@ pub(crate) struct Judge<'a> {
     sessions: Sessions,
     states: States,
     eras: Eras,
+    tasks: Tasks,
     /// The machine slept.
     slept: bool,
     told_cancelled: BTreeSet<String>,
@@ -105,6 +109,7 @@ impl<'a> Judge<'a> {
             sessions: Sessions::default(),
             states: States::default(),
             eras: Eras::default(),
+            tasks: Tasks::default(),
             slept: false,
             told_cancelled: BTreeSet::new(),
             host: Host::default(),
@@ -188,6 +193,7 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn on_cancel(&mut self, plan: usize, because: Option<&'static str>) {
+        self.note_task_unwanted(plan);
         for watch in self.watches.iter_mut().filter(|watch| watch.plan == Some(plan)) {
             (watch.cancelled, watch.because) = (true, because);
         }
@@ -218,6 +224,7 @@ impl<'a> Judge<'a> {
         self.sessions = Sessions::known(session);
         self.host = Host::default();
         self.states = States::default();
+        self.tasks = Tasks::default();
         self.listed = false;
         self.generation += 1;
         again
@@ -283,8 +290,10 @@ impl<'a> Judge<'a> {
             let watch = request.call.and_then(|call| self.watched(call));
             watch.is_some_and(|watch| self.watches[watch].hop)
         };
-        let counts =
-            |request: &&HttpRequest| bounded && !begins(request) && !is_first(request) && !is_hop(request);
+        // How often a task is asked for has a bound of its own.
+        let counts = |request: &&HttpRequest| {
+            bounded && !begins(request) && !is_first(request) && !is_hop(request) && !is_poll(request)
+        };
         if let Some(request) = transmitted(output).filter(counts) {
             self.recent.push_back(now);
             self.recent.retain(|at| *at + MINUTE > now);
@@ -317,6 +326,7 @@ impl<'a> Judge<'a> {
         let carried = self.messages.first().copied();
         self.expect(carried.is_none(), || format!("a message of the Client's never ended: {carried:?}"));
         self.check_trial();
+        self.check_tasks_told();
         let (closing, closed) = (self.closing, self.closed);
         self.expect(closed || !closing, || "close never ended".to_string());
     }

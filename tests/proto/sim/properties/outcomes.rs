@@ -77,6 +77,7 @@ impl Judge<'_> {
         };
         let answer: serde_json::Value = serde_json::from_str(text).expect("an answer is JSON");
         let work = answer["result"]["work"].as_u64().or_else(|| answer["error"]["data"]["work"].as_u64());
+        self.check_task_answer(watch, work);
         let Some(work) = work.map(|work| &server.works[work as usize]) else {
             let code = answer["error"]["code"].as_i64().unwrap_or_default();
             let is_refusal =
@@ -193,6 +194,8 @@ impl Judge<'_> {
             Reason::Closed => self.closing,
             Reason::Gap => seen.gaps > 0,
             Reason::ResumeRejected | Reason::RecoveryExhausted => sent,
+            Reason::TaskLost => seen.task.is_some(),
+            Reason::TaskCancelled => seen.task.is_some_and(|task| server.cancels(&server.works[task])),
             Reason::InternalError => false,
             _ => true,
         };
@@ -210,7 +213,9 @@ impl Judge<'_> {
     fn check_silence(&mut self, now: Time, watch: usize, reason: Reason) {
         let seen = &self.watches[watch];
         let binding = self.schedule.client.max_concurrent < 32;
-        let Some(heard) = seen.heard.filter(|_| !seen.unclocked && !binding) else { return };
+        // A task has its deadline.
+        let unclocked = seen.unclocked || seen.task.is_some();
+        let Some(heard) = seen.heard.filter(|_| !unclocked && !binding) else { return };
         // Sent again beside a silent body, it has `callMs` anew.
         let calls = if seen.beside { 2 } else { 1 };
         let (silent, most) = (

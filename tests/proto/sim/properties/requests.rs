@@ -18,6 +18,7 @@ impl Judge<'_> {
         self.note_asked(now, id, link);
         self.note_question(link);
         self.check_words(link);
+        self.check_task(now, id, network);
         let header = |name| request.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str());
         let session = header("mcp-session-id");
         let is_trial = session.is_some() && session == self.sessions.tried();

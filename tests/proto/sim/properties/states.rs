@@ -31,6 +31,9 @@ impl Judge<'_> {
     /// A state is told when it is another, and where it is so.
     pub(super) fn on_state(&mut self, state: SessionState) {
         let before = self.states.told.replace(state);
+        if state != SessionState::Ready {
+            self.excuse_tasks();
+        }
         self.expect(before != Some(state), || format!("{state:?} is told twice in a row"));
         self.expect(before != Some(SessionState::Closed), || format!("{state:?} is told after the end"));
         let failures = self.states.failures;
@@ -46,6 +49,10 @@ impl Judge<'_> {
             _ => 0,
         };
         self.expect(right, || format!("{state:?} is told after {before:?} and {failures} failures"));
+    }
+
+    pub(super) fn is_told(&self, state: SessionState) -> bool {
+        self.states.told == Some(state)
     }
 
     /// The end is told as a state before.

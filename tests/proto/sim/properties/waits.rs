@@ -77,6 +77,8 @@ impl Judge<'_> {
             || seen.slept > 0
             // Its server waits for the host.
             || seen.rounds > 0
+            // It is no request that it waits for.
+            || seen.task.is_some()
             // Its answer comes on the stream of the session.
             || self.schedule.era.speaks == Speaks::Sse
             || self.stood_still;
@@ -132,7 +134,8 @@ impl Judge<'_> {
     pub(super) fn check_ended(&mut self) {
         let mut call = None;
         for watch in &mut self.watches {
-            if std::mem::take(&mut watch.ended_fed) && watch.ended.is_none() && !watch.replaced {
+            let is_wrong = watch.ended.is_none() && !watch.replaced && watch.task.is_none();
+            if std::mem::take(&mut watch.ended_fed) && is_wrong {
                 call = Some(watch.plan);
             }
         }
