@@ -332,9 +332,9 @@ export default [
   },
   {
     file: "src/proto/client/objections.rs",
-    from: "!matches!(status, 401 | 403 | 408 | 425 | 429)",
-    to: "true",
-    test: "--test proto objections",
+    from: "matches!(status, 400 | 404 | 405 | 406 | 410 | 415)",
+    to: "matches!(status, 400..=499)",
+    test: "--test proto eras",
   },
   {
     file: "src/proto/client/refusal.rs",
