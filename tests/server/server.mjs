@@ -1,10 +1,10 @@
 // An MCP server (Streamable HTTP, 2025-03-26 to 2025-11-25) that breaks on request. See README.md.
 
 import { randomUUID } from "node:crypto";
-import { createServer } from "node:http";
 import { control } from "./control.mjs";
 import { Exchange } from "./exchange.mjs";
 import { answeredByFault } from "./faults.mjs";
+import { listen } from "./listen.mjs";
 import { Session } from "./session.mjs";
 import { callKeyOf, Run, TOOLS } from "./tools.mjs";
 
@@ -13,28 +13,22 @@ const BODY_LIMIT = 4 << 20;
 const TOOLS_PER_PAGE = 3;
 
 /** Starts a fault server: `{ url, close(), executions(key), log, reset() }`. */
-export async function createFaultServer({ port = 0, host = "127.0.0.1" } = {}) {
+export async function createFaultServer({ port, host } = {}) {
   const faults = new FaultServer();
-  const server = createServer((req, res) => faults.handle(req, res));
-  // Node's default of 5 s makes a client that comes back just then meet a dying socket: a fault nobody scripted.
-  server.keepAliveTimeout = 65_000;
-  await new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
+  const reset = () => faults.reset();
+  const { origin, close } = await listen({
+    port,
+    host,
+    reset,
+    handle: (req, res) => faults.handle(req, res),
   });
-  const origin = `http://${host}:${server.address().port}`;
   return {
     url: `${origin}/mcp`,
     origin,
     log: faults.log,
     executions: (key) => faults.executions(key),
-    reset: () => faults.reset(),
-    async close() {
-      faults.reset();
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    reset,
+    close,
   };
 }
 

@@ -2,10 +2,10 @@
 // event says. See README.md.
 
 import { randomUUID } from "node:crypto";
-import { createServer } from "node:http";
 import { control } from "./control.mjs";
 import { Exchange } from "./exchange.mjs";
 import { answeredByFault } from "./faults.mjs";
+import { listen } from "./listen.mjs";
 import { Session } from "./session.mjs";
 import { Run, TOOLS } from "./tools.mjs";
 
@@ -14,15 +14,10 @@ const STREAM = "/sse";
 const MESSAGES = "/messages";
 
 /** Starts a server: `{ url, origin, log, executions(key), cancels(key), sessions, drop(how), reset(), close() }`. */
-export async function createSseServer({ port = 0, host = "127.0.0.1" } = {}) {
+export async function createSseServer({ port, host } = {}) {
   const sse = new SseServer();
-  const server = createServer((req, res) => sse.handle(req, res));
-  server.keepAliveTimeout = 65_000;
-  await new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
-  const origin = `http://${host}:${server.address().port}`;
+  const reset = () => sse.reset();
+  const { origin, close } = await listen({ port, host, reset, handle: (req, res) => sse.handle(req, res) });
   return {
     url: `${origin}${STREAM}`,
     origin,
@@ -34,13 +29,8 @@ export async function createSseServer({ port = 0, host = "127.0.0.1" } = {}) {
       return sse.sessions;
     },
     drop: (how) => sse.drop(how),
-    reset: () => sse.reset(),
-    async close() {
-      sse.reset();
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    reset,
+    close,
   };
 }
 

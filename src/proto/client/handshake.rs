@@ -143,7 +143,7 @@ impl Client {
         facts.session_id = identity.id;
         self.session.state = State::Confirming;
         if !self.session.dialect.answers_elsewhere() {
-            self.session.handshake.is_half_done();
+            self.session.handshake.forgets_meetings();
         }
         self.session.handshake.greeting = greeting;
         let method = "notifications/initialized";

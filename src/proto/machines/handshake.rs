@@ -96,7 +96,7 @@ impl Handshake {
     }
 
     /// It is half done, and does not go back behind that: what comes is a first attempt.
-    pub(crate) fn is_half_done(&mut self) {
+    pub(crate) fn forgets_meetings(&mut self) {
         self.meetings = 0;
     }
 

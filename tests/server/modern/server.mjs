@@ -1,9 +1,9 @@
 // An MCP server of 2026-07-28 that does what a script says. See README.md.
 
-import { createServer } from "node:http";
 import { control } from "../control.mjs";
 import { CORS, Exchange } from "../exchange.mjs";
 import { answeredByFault } from "../faults.mjs";
+import { listen } from "../listen.mjs";
 import { FaultServer } from "../server.mjs";
 import { checkParams, checkRequest, isModern } from "./checks.mjs";
 import { complete, ModernRun } from "./run.mjs";
@@ -34,7 +34,7 @@ const LISTS = {
 };
 
 const TOOLS_PER_PAGE = 3;
-const DEFAULTS = { port: 0, host: "127.0.0.1", supported: [MODERN], ttlMs: 0, cors: "2026" };
+const DEFAULTS = { supported: [MODERN], ttlMs: 0, cors: "2026" };
 
 /**
  * Starts a server: `{ url, origin, log, executions(key), completions(key), cancels(key), toolbox, tasks, subscriptions, addTool(name), reset(),
@@ -43,13 +43,13 @@ const DEFAULTS = { port: 0, host: "127.0.0.1", supported: [MODERN], ttlMs: 0, co
 export async function createModernServer(options = {}) {
   const { port, host, ...rest } = { ...DEFAULTS, ...options };
   const modern = new ModernServer(rest);
-  const server = createServer((req, res) => modern.handle(req, res));
-  server.keepAliveTimeout = 65_000;
-  await new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
+  const reset = () => modern.reset();
+  const { origin, close } = await listen({
+    port,
+    host,
+    reset,
+    handle: (req, res) => modern.handle(req, res),
   });
-  const origin = `http://${host}:${server.address().port}`;
   return {
     url: `${origin}/mcp`,
     origin,
@@ -61,13 +61,8 @@ export async function createModernServer(options = {}) {
     completions: (key) => modern.count("completed", key),
     cancels: (key) => modern.count("cancelled", key),
     addTool: (name) => modern.addTool(name),
-    reset: () => modern.reset(),
-    async close() {
-      modern.reset();
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    reset,
+    close,
   };
 }
 
