@@ -37,7 +37,6 @@
 
 mod address;
 mod backoff;
-mod bytes;
 mod client;
 mod config;
 mod cursor;
@@ -50,8 +49,6 @@ mod facts;
 mod gap;
 mod header;
 mod http;
-mod json;
-pub mod jsonrpc;
 mod ledger;
 mod machines;
 mod repeats;
@@ -59,13 +56,15 @@ mod replay;
 mod server_requests;
 mod server_text;
 mod session;
-mod sorted;
-pub mod sse;
 mod stats;
 mod stream;
 mod time;
 mod timeouts;
 mod timer;
+
+use landfall_wire::sorted;
+#[doc(inline)]
+pub use landfall_wire::{jsonrpc, sse};
 
 pub use client::{CallSpec, Client, Input, Load, Output, Terms};
 pub use config::{Config, OnGap, Options};

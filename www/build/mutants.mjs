@@ -24,12 +24,12 @@ const MOST_MS = 5 * 60_000;
 /** How each half is built and tested; a list's `test` is what follows the command. */
 const HALVES = [
   {
-    of: "src/proto/",
+    of: ["src/proto/", "src/wire/"],
     build: (test) => [["cargo", "test", "--quiet", "--no-run", test.split(" ")[0], ...target(test)]],
     test: (test) => ["cargo", "test", "--quiet", ...test.split(" ")],
   },
   {
-    of: "src/ts/",
+    of: ["src/ts/"],
     build: () => [["node", "www/build/stage.mjs", "target/npm"]],
     test: (test) => ["node", "--test", ...test.split(" ")],
   },
@@ -56,7 +56,7 @@ export function stale(mutants, read = (file) => readFileSync(join(root, file), "
   return mutants.filter((mutant) => !applies(mutant) || !mutant.test);
 }
 
-const half = (file) => HALVES.find(({ of }) => file.startsWith(of));
+const half = (file) => HALVES.find(({ of }) => of.some((folder) => file.startsWith(folder)));
 
 /** What git knows or would take, and the built package: with its own folder for what cargo makes of it. */
 function copyTree() {

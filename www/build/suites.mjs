@@ -41,7 +41,7 @@ export function suites() {
   const python = existsSync(".tools/venv/bin/python");
   const chromium = onPath("chromium") ? undefined : "no chromium";
   return [
-    check("rustfmt", ["cargo", "fmt", "--check"]),
+    check("rustfmt", ["cargo", "fmt", "--all", "--check"]),
     check("rustfmt, fuzz", ["cargo", "fmt", "--check", "--manifest-path", "tests/fuzz/Cargo.toml"]),
     check("clippy", ["cargo", "clippy", "--all-targets", ...DENY]),
     check("clippy, wasm32", ["cargo", "clippy", ...WASM, "--lib", "--tests", ...DENY]),

@@ -67,12 +67,13 @@ impl<K, V> SortedMap<K, V> {
         self.items.iter().map(|(_, value)| value)
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Takes all out.
+    pub fn clear(&mut self) {
         self.items.clear();
     }
 
     /// Takes the entry with the least key.
-    pub(crate) fn pop_first(&mut self) -> Option<(K, V)> {
+    pub fn pop_first(&mut self) -> Option<(K, V)> {
         (!self.items.is_empty()).then(|| self.items.remove(0))
     }
 }
@@ -97,7 +98,8 @@ impl<K: Ord, V> SortedMap<K, V> {
         Some(&self.items[self.place(key).ok()?].1)
     }
 
-    pub(crate) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    /// The same, to change it.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
@@ -114,13 +116,13 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// The first entry whose key is this or greater.
-    pub(crate) fn at_least(&self, key: &K) -> Option<(&K, &V)> {
+    pub fn at_least(&self, key: &K) -> Option<(&K, &V)> {
         let (Ok(place) | Err(place)) = self.place(key);
         self.items.get(place).map(|(key, value)| (key, value))
     }
 
     /// Enters a value; what it replaces.
-    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.place(&key) {
             Ok(place) => Some(std::mem::replace(&mut self.items[place].1, value)),
             Err(place) => {
@@ -131,7 +133,7 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// The value of a key, entered if there is none yet.
-    pub(crate) fn or_default(&mut self, key: K) -> &mut V
+    pub fn or_default(&mut self, key: K) -> &mut V
     where
         V: Default,
     {
@@ -142,7 +144,8 @@ impl<K: Ord, V> SortedMap<K, V> {
         &mut self.items[place].1
     }
 
-    pub(crate) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    /// Takes the entry of a key out.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
@@ -153,7 +156,7 @@ impl<K: Ord, V> SortedMap<K, V> {
 
 /// A set in order.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct SortedSet<T> {
+pub struct SortedSet<T> {
     items: SortedMap<T, ()>,
 }
 
@@ -170,15 +173,18 @@ impl<T: fmt::Debug> fmt::Debug for SortedSet<T> {
 }
 
 impl<T: Ord> SortedSet<T> {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    pub(crate) fn first(&self) -> Option<&T> {
+    /// The least.
+    pub fn first(&self) -> Option<&T> {
         self.items.keys().next()
     }
 
-    pub(crate) fn contains<Q: Ord + ?Sized>(&self, item: &Q) -> bool
+    /// Whether it is among them.
+    pub fn contains<Q: Ord + ?Sized>(&self, item: &Q) -> bool
     where
         T: Borrow<Q>,
     {
@@ -186,12 +192,12 @@ impl<T: Ord> SortedSet<T> {
     }
 
     /// Whether it is new.
-    pub(crate) fn insert(&mut self, item: T) -> bool {
+    pub fn insert(&mut self, item: T) -> bool {
         self.items.insert(item, ()).is_none()
     }
 
     /// Whether it was there.
-    pub(crate) fn remove(&mut self, item: &T) -> bool {
+    pub fn remove(&mut self, item: &T) -> bool {
         self.items.remove(item).is_some()
     }
 }

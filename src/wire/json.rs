@@ -41,7 +41,7 @@ pub fn field<'a>(text: &'a str, path: &[&str]) -> Option<&'a str> {
 }
 
 /// The text with another value in the place of the one that [`field`] finds; the same text where it finds none.
-pub(super) fn with_field(text: &str, path: &[&str], value: &str) -> String {
+pub fn with_field(text: &str, path: &[&str], value: &str) -> String {
     let Some(found) = field(text, path) else { return text.to_string() };
     // `found` is a part of `text`.
     let start = found.as_ptr() as usize - text.as_ptr() as usize;
@@ -50,7 +50,7 @@ pub(super) fn with_field(text: &str, path: &[&str], value: &str) -> String {
 
 /// The text of an object with more members behind its own; of two of one name the last counts. Any other text is given
 /// back as it is, and so is one where there are no more.
-pub(super) fn with_members(object: &str, more: &str) -> String {
+pub fn with_members(object: &str, more: &str) -> String {
     match inside(object) {
         Some(own) if own.is_empty() || more.is_empty() => format!("{{{own}{more}}}"),
         Some(own) => format!("{{{own},{more}}}"),
@@ -59,13 +59,13 @@ pub(super) fn with_members(object: &str, more: &str) -> String {
 }
 
 /// What stands between the braces of an object.
-pub(super) fn inside(object: &str) -> Option<&str> {
+pub fn inside(object: &str) -> Option<&str> {
     Some(object.trim().strip_prefix('{')?.strip_suffix('}')?.trim())
 }
 
 /// The members of an object, keys decoded, values raw; of equal keys the last one counts. `None` where `text` is no object,
 /// or one with more than so many.
-pub(super) fn entries(text: &str, most: usize) -> Option<Vec<(String, &str)>> {
+pub fn entries(text: &str, most: usize) -> Option<Vec<(String, &str)>> {
     let mut scanner = Scanner::new(text);
     let mut found = Vec::new();
     let mut first = true;
@@ -129,36 +129,36 @@ pub fn quote(text: &str, out: &mut String) {
 }
 
 /// Reads one JSON text from left to right.
-pub(super) struct Scanner<'a> {
+pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
     open: Brackets,
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0, open: Brackets::default() }
     }
 
     /// The offset of the next byte.
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
     /// The next byte.
-    pub(super) fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     /// Goes over white space.
-    pub(super) fn space(&mut self) {
+    pub(crate) fn space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
     }
 
     /// Makes sure that only white space is left.
-    pub(super) fn end(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn end(&mut self) -> Result<(), Malformed> {
         self.space();
         if self.at == self.text.len() {
             Ok(())
@@ -168,7 +168,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes over one value of any kind and the white space before it; gives its raw text.
-    pub(super) fn value(&mut self) -> Result<&'a str, Malformed> {
+    pub(crate) fn value(&mut self) -> Result<&'a str, Malformed> {
         self.space();
         let start = self.at;
         loop {
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
 
     /// Steps through the object that begins here: its next key, decoded, with the value as the next thing to read;
     /// `None` behind its end. `first` is true for the first call of each object.
-    pub(super) fn member(&mut self, first: &mut bool) -> Result<Option<Cow<'a, str>>, Malformed> {
+    pub(crate) fn member(&mut self, first: &mut bool) -> Result<Option<Cow<'a, str>>, Malformed> {
         if !self.step(take(first), b"{}")? {
             return Ok(None);
         }
@@ -199,12 +199,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// Steps through the array that begins here: whether an element is next to be read.
-    pub(super) fn element(&mut self, first: &mut bool) -> Result<bool, Malformed> {
+    pub(crate) fn element(&mut self, first: &mut bool) -> Result<bool, Malformed> {
         self.step(take(first), b"[]")
     }
 
     /// Goes over the object that begins here; gives the raw value of the last member with this key.
-    pub(super) fn member_value(&mut self, key: &str) -> Result<Option<&'a str>, Malformed> {
+    pub(crate) fn member_value(&mut self, key: &str) -> Result<Option<&'a str>, Malformed> {
         let mut found = None;
         let mut first = true;
         while let Some(name) = self.member(&mut first)? {

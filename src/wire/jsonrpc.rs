@@ -2,8 +2,7 @@
 //! its progress token. Parsing the rest is JavaScript's, which can rely on the proof that it will succeed.
 
 use super::json::Scanner;
-pub use super::json::{elements, field, quote, string, Malformed};
-pub(super) use super::json::{entries, inside, with_field, with_members};
+pub use super::json::{elements, entries, field, inside, quote, string, with_field, with_members, Malformed};
 use serde::{Serialize, Serializer};
 use std::ops::Range;
 
@@ -38,12 +37,12 @@ impl Id {
     }
 
     /// The same id as everybody writes it: some servers give the number 1 back as `1.0` or `1e0`.
-    pub(super) fn plain(&self) -> Self {
+    pub fn plain(&self) -> Self {
         self.exact().unwrap_or_else(|| self.clone())
     }
 
     /// The same id as JavaScript writes it, unless it is a number that would not be the same any more, or a fraction.
-    pub(super) fn exact(&self) -> Option<Self> {
+    pub fn exact(&self) -> Option<Self> {
         let Self::Number(raw) = self else { return Some(self.clone()) };
         let number = raw.parse::<f64>().ok()?;
         let is_exact = number.fract() == 0.0 && number.abs() < MOST_EXACT;
@@ -63,7 +62,8 @@ impl Id {
         }
     }
 
-    pub(super) fn read(raw: &str) -> Option<Self> {
+    /// The id that this JSON text is: `None` where it is neither a string, a number nor null.
+    pub fn read(raw: &str) -> Option<Self> {
         match raw.as_bytes().first()? {
             b'n' => Some(Self::Null),
             b'"' => string(raw).map(|text| Self::String(text.into_owned())),

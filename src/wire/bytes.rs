@@ -7,7 +7,7 @@ const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
 ///
 /// Eight bytes at a time, since no wider search is as quick to give the place, and most runs here are short.
 #[inline(always)]
-pub(super) fn find<const N: usize>(bytes: &[u8], from: usize, wanted: [u8; N], below: u8) -> usize {
+pub(crate) fn find<const N: usize>(bytes: &[u8], from: usize, wanted: [u8; N], below: u8) -> usize {
     let mut at = from;
     while let Some(word) = bytes[at..].first_chunk() {
         let word = u64::from_le_bytes(*word);

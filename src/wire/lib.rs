@@ -1,0 +1,14 @@
+//! The leaves of landfall's core that work on every byte, and know nothing of a session: [`sse`] makes events of a
+//! body, [`json`] proves a text to be JSON and finds places in it, [`jsonrpc`] reads a message's envelope.
+//!
+//! A crate of its own only so that these are compiled for speed while all else is compiled for size. It is no package
+//! of its own: use `landfall::proto`, which has what is public.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod bytes;
+pub mod json;
+pub mod jsonrpc;
+pub mod sorted;
+pub mod sse;
