@@ -61,6 +61,20 @@ test("callKey puts one value into _meta, beside the caller's own, which stay", a
   ]);
 });
 
+test("to a relay each call has a key of its own, unless the caller gives one", async () => {
+  const { session, core } = await fakeSession({ relay: true });
+  session.callTool("work");
+  session.callTool("work");
+  session.callTool("work", {}, { _meta: { "landfall/call-key": "mine" } });
+  const keys = metas(core).map((meta) => meta["landfall/call-key"]);
+  for (const key of keys.slice(0, 2)) assert.match(key, /^[0-9a-z]{12,}$/);
+  assert.notEqual(keys[0], keys[1]);
+  assert.equal(keys[2], "mine");
+  const named = await fakeSession({ relay: true, callKey: () => "k" });
+  named.session.callTool("work");
+  assert.deepEqual(metas(named.core), [{ "landfall/call-key": "k" }]);
+});
+
 test("without callKey and replay nobody asks the core for the next id", async () => {
   const { session, core } = await fakeSession();
   session.callTool("work");

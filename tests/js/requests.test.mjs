@@ -1,6 +1,7 @@
 // Requests of the server's, and the handlers that answer them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ServerError } from "../../target/npm/api/errors.js";
 import { fakeSession, turn } from "./support/fake-core.mjs";
 
 const request = { jsonrpc: "2.0", id: 4, method: "roots/list", params: { a: 1 } };
@@ -46,6 +47,42 @@ test("a handler that throws, rejects or gives what is no JSON answers with -3260
   }
   const errors = answers(core).map(({ id, error }) => [id, error.code, error.message]);
   assert.deepEqual(errors, Array(cases.length).fill([4, -32603, "handler failed"]));
+});
+
+test("a ServerError that a handler throws is the server's answer, with its code and data", async () => {
+  const errors = [
+    { code: -1, message: "the user said no", data: { why: "no" } },
+    { code: -32000, message: "nobody is there" },
+  ];
+  for (const error of errors) {
+    const { core } = await fakeSession({ onRequest: () => Promise.reject(new ServerError(error)) });
+    ask(core);
+    await turn();
+    assert.deepEqual(answers(core), [{ jsonrpc: "2.0", id: 4, error }]);
+  }
+  const onRequest = () => Promise.reject(new ServerError({ code: 1, message: "no JSON", data: 1n }));
+  const { core } = await fakeSession({ onRequest });
+  ask(core);
+  await turn();
+  assert.equal(answers(core)[0].error.code, -32603);
+});
+
+test("a handler is told which call it is asked in", async () => {
+  const seen = [];
+  const onRequest = ({ requestId }) => {
+    seen.push(requestId);
+    return {};
+  };
+  const { session, core } = await fakeSession({ onRequest });
+  const call = session.callTool("work");
+  const [, , spec] = core.called("call")[0];
+  assert.equal(spec.method, "tools/call");
+  await turn();
+  core.tell([{ out: "request", at: 3, call: 1, message: 0 }], [request]);
+  core.tell([{ out: "request", at: 3, call: 77, message: 0 }], [{ ...request, id: 5 }]);
+  ask(core, { ...request, id: 6 });
+  await turn();
+  assert.deepEqual(seen, [call.id, undefined, undefined]);
 });
 
 test("without a handler the server is told that there is no such method", async () => {

@@ -112,6 +112,7 @@ const refused = [
   ["replay", address, { replay: 5 }],
   ["replay.work", address, { replay: { work: "yes" } }],
   ["callKey", address, { callKey: "key" }],
+  ["relay", address, { relay: "yes" }],
   ["onSessionLost", address, { onSessionLost: "retry" }],
   ["isGap", address, { isGap: true }],
   ["onUnknown", address, { onUnknown: "ask" }],

@@ -142,6 +142,15 @@ export interface TransportOptions {
    */
   callKey?: (call: CallInfo) => string;
   /**
+   * The endpoint is a relay of landfall's, and trusted as one. Each call is given a call key, a random one where there is
+   * no `callKey`, by which the relay runs a repeated request once; and an error that tells of a failure behind the relay
+   * (`data["io.landfall/failure"]`) ends its call as `tool_call_failed`, with the reason that it tells. `not_sent` is never
+   * believed, and `retrySafe` judged here, by the caller's word alone. Metrics count such a call as answered. Any server
+   * could tell such a thing: leave it off for one that is no relay.
+   * @defaultValue false
+   */
+  relay?: boolean;
+  /**
    * What to do where events are missing for certain.
    * @defaultValue `continue`
    */
@@ -339,11 +348,18 @@ export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sess
   capabilities?: Record<string, unknown>;
   /**
    * Answers a request of the server's (sampling, elicitation, roots), also one that a result or a task holds, at
-   * 2026-07-28. What it gives is the result. What it throws becomes a JSON-RPC error -32603, and without it the server is
-   * told -32601; at 2026-07-28, which has no such words, the call ends as `protocol_error` in both cases. `signal` is
-   * aborted when the server cancels the request, when its call ends, and when the session does.
+   * 2026-07-28. What it gives is the result. A {@link ServerError} that it throws is the server's answer as it is; anything
+   * else that it throws becomes a JSON-RPC error -32603, and without it the server is told -32601; at 2026-07-28, which has
+   * no such words, the call ends as `protocol_error` in all these cases. `signal` is aborted when the server cancels the
+   * request, when its call ends, and when the session does. `requestId` is the id of the call that it came in, where it
+   * came in one.
    */
-  onRequest?: (request: { method: string; params?: unknown; signal: AbortSignal }) => Promise<unknown>;
+  onRequest?: (request: {
+    method: string;
+    params?: unknown;
+    signal: AbortSignal;
+    requestId?: string | number;
+  }) => Promise<unknown>;
   /**
    * Given every event of every call and of the session, in order; one is not waited for before the next. A message or
    * progress is handled when what it gives for it settles, within `handlerMs`. One that throws or rejects is logged, and

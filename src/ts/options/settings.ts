@@ -47,6 +47,7 @@ export interface Settings extends ExchangeSettings {
   onUnknown: ConnectOptions["onUnknown"];
   replay: Replay | undefined;
   callKey: ConnectOptions["callKey"];
+  relay: boolean;
   isGap: ConnectOptions["isGap"];
   /** The session to go on with. */
   known: SessionFacts | undefined;
@@ -84,6 +85,7 @@ export const sharedOptions = [
   "retry",
   "replay",
   "callKey",
+  "relay",
   "onGap",
   "isGap",
   "onSessionLost",
@@ -129,7 +131,8 @@ export function readSettings(
   const options = group("options", given, known) as ConnectOptions;
   const { handlerMs = 30_000, ...counted } = numbers(options);
   const { url: address } = endpoint(url);
-  const { authProvider } = options;
+  const { authProvider, relay: isRelay = false } = options;
+  if (typeof isRelay !== "boolean") throw new ConfigError("relay", "relay must be true or false");
   const credentials =
     authProvider === undefined ? undefined : readProvider(authProvider, new URL(address), options);
   // The core has no part in handlerMs: it can't tell a handler from a loop, whose time is not limited.
@@ -161,7 +164,8 @@ export function readSettings(
     onEvent: callable("onEvent", options.onEvent),
     onUnknown: callable("onUnknown", options.onUnknown),
     replay: usableReplay(options.replay),
-    callKey: callable("callKey", options.callKey),
+    callKey: callable("callKey", options.callKey) ?? (isRelay ? randomKey : undefined),
+    relay: isRelay,
     isGap: callable("isGap", options.isGap),
     known: options.state === undefined ? undefined : readState(options.state, address),
     scheduler: callable("reconnectionScheduler", options.reconnectionScheduler),
@@ -377,4 +381,9 @@ function reconnection(options: ConnectOptions): Reconnection {
     ...(isCount(maxRetries) ? { maxRetries: Math.floor(maxRetries) } : {}),
     ...(typeof reconnectionScheduler === "function" ? { scheduler: true } : {}),
   };
+}
+
+/** A call key that nobody else gives. */
+function randomKey(): string {
+  return randomSeed().toString(36) + randomSeed().toString(36);
 }

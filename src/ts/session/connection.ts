@@ -21,6 +21,7 @@ import {
 import { GapJudge } from "../call/gaps.js";
 import { noMetrics } from "../call/metrics.js";
 import { CallRecord, type CallSink, type MadeWith, Promised, type ResultEvent } from "../call/record.js";
+import { relayedFailure } from "../call/relayed.js";
 import { CoreHandle, type Listener, type Told } from "../core/handle.js";
 import type { Instance } from "../core/instance.js";
 import type {
@@ -32,6 +33,7 @@ import type {
   FailureOutput,
   Made,
   MessageOutput,
+  RequestOutput,
   SessionFacts,
   SettleOutput,
   TokenOutput,
@@ -219,7 +221,7 @@ export class Connection implements Listener {
     else if (output.out === "event") this.#event(output);
     else if (output.out === "settle") this.#settle(output);
     else if (output.out === "token") this.#token(output);
-    else if (output.out === "request") this.#request(output.message);
+    else if (output.out === "request") this.#request(output);
     else if (output.out === "request_cancelled") this.#requests.cancelled(output.id);
     else if (output.out === "request_over") this.#requests.over(output.id);
     else if (output.out === "ready") this.#stands(output.message);
@@ -285,9 +287,11 @@ export class Connection implements Listener {
     this.#finish({ ...why, outcome: "not_sent", message: `the handshake: ${why.message}` });
   }
 
-  #request(message: unknown): void {
-    if (isObject(message)) this.#requests.take(message);
-    else this.#unparsed();
+  #request({ call, message }: RequestOutput): void {
+    const asked = call === undefined ? undefined : this.#records.get(call)?.origin;
+    if (!isObject(message)) this.#unparsed();
+    // Only calls of the caller's: what is asked on a stream of landfall's own belongs to none.
+    else this.#requests.take(message, asked?.info && asked.id);
   }
 
   #message(output: MessageOutput): void {
@@ -414,10 +418,15 @@ export class Connection implements Listener {
     }
     const { id: requestId, read = (result: unknown) => result } = record.origin;
     const whose = { type: "result", at: output.at, requestId } as const;
+    const error = "error" in message ? jsonRpcError(message.error) : undefined;
+    const { relay, serverText } = this.#settings;
+    const relayed = error && relay ? relayedFailure(error, record, output.at, serverText) : undefined;
+    if (relayed !== undefined) {
+      this.#failed(record, relayed);
+      return;
+    }
     const event: ResultEvent =
-      "error" in message
-        ? { ...whose, error: jsonRpcError(message.error) }
-        : { ...whose, result: read(message.result) };
+      error === undefined ? { ...whose, result: read(message.result) } : { ...whose, error };
     record.answer(event, message, output.httpStatus);
     this.#owner.emit(event);
   }

@@ -1,4 +1,5 @@
 // What the server asks.
+import { ServerError } from "../api/errors.js";
 import { textOf } from "../base/thrown.js";
 import type { Settings } from "../options/settings.js";
 
@@ -10,7 +11,7 @@ interface ServerRequest {
 
 interface Answer {
   result?: unknown;
-  error?: { code: number; message: string };
+  error?: { code: number; message: string; data?: unknown };
 }
 
 // A server may make up as many as it likes.
@@ -18,8 +19,8 @@ const mostMethods = 16;
 
 /** Who takes the requests of the server's on one connection. */
 export interface RequestTaker {
-  /** One request. Called outside of exports; may call back in. */
-  take(message: object): void;
+  /** One request, and the id of the call that it came in. Called outside of exports; may call back in. */
+  take(message: object, requestId?: string | number): void;
   /** The server has given up the request of this id. */
   cancelled(id: string | number): void;
   /** What the request of this id was asked in has ended: nobody waits for its answer. */
@@ -47,7 +48,7 @@ export class ServerRequests implements RequestTaker {
     this.#refused = refused;
   }
 
-  take(message: object): void {
+  take(message: object, requestId?: string | number): void {
     const { id, method, params } = message as ServerRequest;
     const { onRequest } = this.#settings;
     if (onRequest === undefined) {
@@ -57,12 +58,21 @@ export class ServerRequests implements RequestTaker {
     }
     const controller = new AbortController();
     this.#running.set(id, controller);
-    const request = { method, signal: controller.signal, ...(params === undefined ? {} : { params }) };
+    const request = {
+      ...{ method, signal: controller.signal },
+      ...(params === undefined ? {} : { params }),
+      ...(requestId === undefined ? {} : { requestId }),
+    };
     Promise.resolve()
       .then(() => onRequest(request))
       .then(
         (result) => this.#finish(id, controller, { result: result ?? {} }),
         (thrown) => {
+          // It is meant for the server, in words of the protocol.
+          if (thrown instanceof ServerError) {
+            this.#finish(id, controller, { error: errorOf(thrown) });
+            return;
+          }
           this.#settings.log.threw("onRequest", thrown);
           this.#finish(id, controller, { error: { code: -32603, message: "handler failed" } });
         },
@@ -111,17 +121,21 @@ export class ServerRequests implements RequestTaker {
 
   /** The member of a response that answers, as JSON; an error where the handler gave what JSON can't carry. */
   #write({ result, error }: Answer): string {
-    if (error !== undefined) return `"error":${JSON.stringify(error)}`;
+    const [name, value] = error === undefined ? ["result", result] : ["error", error];
     try {
-      const text: string | undefined = JSON.stringify(result);
-      if (text === undefined) throw new TypeError(`it is a ${typeof result}`);
-      return `"result":${text}`;
+      const text: string | undefined = JSON.stringify(value);
+      if (text === undefined) throw new TypeError(`it is a ${typeof value}`);
+      return `"${name}":${text}`;
     } catch (thrown) {
       this.#settings.log.write(
         "error",
-        `the result of onRequest can't be written as JSON: ${textOf(thrown)}`,
+        `the ${name} of onRequest can't be written as JSON: ${textOf(thrown)}`,
       );
       return this.#write({ error: { code: -32603, message: "handler failed" } });
     }
   }
+}
+
+function errorOf({ code, message, data }: ServerError): NonNullable<Answer["error"]> {
+  return { code, message, ...(data === undefined ? {} : { data }) };
 }
