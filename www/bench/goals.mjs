@@ -1,0 +1,58 @@
+// What is aimed at, and what must be met: the one place. `value` names what is held against it, of the results.
+
+export const goals = [
+  {
+    id: "160-transport",
+    title: "160 B events, 16 KiB reads, transport",
+    of: "landfall",
+    to: "bare",
+    goal: 0.8,
+    must: 1.2,
+  },
+  {
+    id: "160-alone",
+    title: "the same, stand-alone with for await",
+    of: "landfall",
+    to: "bare",
+    goal: 1.3,
+    must: 1.8,
+  },
+  { id: "200-transport", title: "200 B reads, transport", of: "landfall", to: "bare", goal: 1.2, must: 1.8 },
+  {
+    id: "100k-transport",
+    title: "100 KB events, transport",
+    of: "landfall",
+    to: "bare",
+    goal: 0.45,
+    must: 0.6,
+  },
+  { id: "100k-records", title: "100 KB events of records, transport", of: "landfall", to: "bare" },
+  { id: "short-1", title: "short JSON calls, 1 wide", of: "landfall", to: "sdk", goal: 1, must: 2 },
+  { id: "short-32", title: "short JSON calls, 32 wide", of: "landfall", to: "sdk", goal: 1, must: 2 },
+  {
+    id: "open",
+    title: "an event with 1,000 calls open, against 1",
+    of: "landfall",
+    to: "landfall, 1 open",
+    goal: 1.2,
+    must: 1.6,
+  },
+  { id: "cold-import", title: "import, cold", of: "landfall", to: "sdk", goal: 0.05, must: 0.1 },
+  {
+    id: "cold-answer",
+    title: "import and first answer, cold",
+    of: "landfall",
+    to: "sdk",
+    goal: 0.25,
+    must: 0.4,
+  },
+  { id: "memory-heap", title: "heap of an idle session", of: "landfall", unit: "KiB", goal: 24, must: 40 },
+  {
+    id: "memory-wasm",
+    title: "wasm memory of an idle session",
+    of: "landfall",
+    unit: "KiB",
+    goal: 128,
+    must: 192,
+  },
+];
