@@ -19,6 +19,12 @@ export const goals = [
   },
   { id: "200-transport", title: "200 B reads, transport", of: "landfall", to: "bare", goal: 1.2, must: 1.8 },
   {
+    id: "200-made",
+    title: "200 B reads of a stream made in the process, transport",
+    of: "landfall",
+    to: "bare",
+  },
+  {
     id: "100k-transport",
     title: "100 KB events, transport",
     of: "landfall",

@@ -41,9 +41,9 @@ async function fresh(what, who, url) {
 
 /** Each sample in a new process: `parts` names what it prints. */
 function inFresh(what, parts, units) {
-  return async ({ url }, { rounds }) => {
+  return async ({ url }, { rounds, warm }) => {
     const runs = Object.fromEntries(["landfall", "sdk"].map((who) => [who, () => fresh(what, who, url)]));
-    const samples = await interleave(runs, { rounds, warm: 1, cost: (run) => run() });
+    const samples = await interleave(runs, { rounds, warm: Math.min(warm, 1), cost: (run) => run() });
     const of = (part) =>
       Object.fromEntries(Object.entries(samples).map(([who, each]) => [who, each.map((one) => one[part])]));
     return Object.fromEntries(
@@ -59,10 +59,10 @@ const once = {
 
 /** Results by id, each `{ unit, samples }`. */
 export async function measure(words, load) {
-  const { makers } = await import("./node-rivals.mjs");
+  const packages = await import("./node-rivals.mjs");
   const server = await startServer();
   const wanted = (id) => words.length === 0 || words.some((word) => id.includes(word));
-  const host = { url: server.url, makers, cost };
+  const host = { url: server.url, packages, cost };
   const results = {};
   try {
     for (const [id, scenario] of Object.entries(scenarios).filter(([name]) => wanted(name))) {

@@ -14,7 +14,7 @@ const request = (id, args) => ({
 });
 
 /** The least there is: fetch, eventsource-parser, and JSON.parse of each event. */
-export function bare({ createParser }) {
+function bare({ createParser, fetch = globalThis.fetch }) {
   return async (url) => {
     let ids = 0;
     let held = 0;
@@ -56,7 +56,7 @@ export function bare({ createParser }) {
 }
 
 /** A transport without a Client: what a Client does with it, one step at a time. */
-export function transport(create) {
+function transport(create) {
   return async (url) => {
     const under = await create(new URL(url));
     const driven = drive(under);
@@ -67,8 +67,8 @@ export function transport(create) {
 }
 
 /** The transport of a client that keeps it to itself, once that has shaken hands. */
-export function transportOf(createClient) {
-  return async (url) => drive((await createClient(url)).transport);
+function transportOf(createClient) {
+  return async (url) => drive((await createClient(new URL(url))).transport);
 }
 
 async function shakeHands(under, { send }) {
@@ -119,7 +119,7 @@ function drive(under) {
 }
 
 /** Our own client. */
-export function alone(connect) {
+function alone(connect) {
   return async (url) => {
     const session = await connect(url);
     return {
@@ -133,5 +133,21 @@ export function alone(connect) {
       call: () => session.callTool("bench", {}).result,
       close: () => session.close(),
     };
+  };
+}
+
+// The others know no such bound: by the default most of 1,000 calls would wait.
+const limits = { maxConcurrent: 1_100 };
+
+/** All of them by name, made of what their packages export; with a `fetch` they use that. */
+export function makersOf(packages, more = {}) {
+  const { createParser, connect, LandfallTransport, TransportV1, TransportV2, createMCPClient } = packages;
+  return {
+    landfall: transport((url) => new LandfallTransport(url, { limits, ...more })),
+    "landfall alone": alone((url) => connect(url, more)),
+    bare: bare({ createParser, ...more }),
+    sdk: transport((url) => new TransportV2(url, more)),
+    "sdk 1": transport((url) => new TransportV1(url, more)),
+    ai: transportOf((url) => createMCPClient({ transport: { type: "http", url: url.href, ...more } })),
   };
 }

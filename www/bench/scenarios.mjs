@@ -1,6 +1,8 @@
 // What is measured, wherever JavaScript runs. A scenario opens its rivals on the server, lets them take turns, and gives
 // by name the CPU that each unit took, in microseconds.
+import { madeFetch } from "./made.mjs";
 import { interleave } from "./measure.mjs";
+import { makersOf } from "./rivals.mjs";
 
 /** How much is done in a round; `tiny` is for the test that all of this works. */
 export const loads = {
@@ -23,6 +25,7 @@ const streams = {
   "160-transport": { rivals: TRANSPORTS, load: "small", size: 160, read: 16_384 },
   "160-alone": { rivals: ["landfall alone", "bare", "sdk"], load: "small", size: 160, read: 16_384 },
   "200-transport": { rivals: TRANSPORTS, load: "paced", size: 160, read: 200, paceMs: 0.02 },
+  "200-made": { rivals: TRANSPORTS, load: "small", size: 160, read: 200, made: true },
   "100k-transport": { rivals: TRANSPORTS, load: "large", size: 100_000, read: 16_384 },
   "100k-records": { rivals: TRANSPORTS, load: "large", size: 100_000, read: 16_384, content: "records" },
 };
@@ -30,10 +33,12 @@ const streams = {
 function streamed({ rivals, load: name, ...how }) {
   return async (host, load) => {
     const events = load[name];
-    return among(rivals, host, load, events, async (rival) => {
+    const run = async (rival) => {
       const came = await rival.stream({ events, ...how });
       if (came !== events) throw new Error(`${came} of ${events} events came`);
-    });
+    };
+    const more = how.made ? { fetch: madeFetch } : {};
+    return among(rivals, host, load, events, run, makersOf(host.packages, more));
   };
 }
 
@@ -49,11 +54,11 @@ function called(wide) {
 }
 
 /** Opens the rivals, measures `run` of each, and closes them. */
-async function among(rivals, host, load, units, run) {
+async function among(rivals, host, load, units, run, makers = makersOf(host.packages)) {
   const runs = {};
   const opened = [];
-  for (const name of rivals.filter((known) => known in host.makers)) {
-    const rival = await host.makers[name](host.url);
+  for (const name of rivals) {
+    const rival = await makers[name](host.url);
     opened.push(rival);
     runs[name] = () => run(rival);
   }
@@ -72,7 +77,7 @@ async function until(condition) {
 /** A rival with so many calls open, to which events come in turn, each in a packet of its own. */
 async function withOpen(host, name, { open, emitted }) {
   const set = `${name}, ${open} open`;
-  const rival = await host.makers[name](host.url);
+  const rival = await makersOf(host.packages)[name](host.url);
   const ended = Array.from({ length: open }, () => rival.hold(set));
   const emit = async (events) => {
     const before = rival.heldEvents();
@@ -94,7 +99,7 @@ async function withOpen(host, name, { open, emitted }) {
 
 async function opened(host, load) {
   const rivals = [];
-  for (const name of ["landfall", "bare", "sdk"].filter((known) => known in host.makers)) {
+  for (const name of ["landfall", "bare", "sdk"]) {
     for (const open of [load.open, 1]) rivals.push(await withOpen(host, name, { ...load, open }));
   }
   const runs = Object.fromEntries(rivals.map(({ set, run }) => [set, run]));
@@ -103,7 +108,7 @@ async function opened(host, load) {
   return samples;
 }
 
-/** By id; each `(host, load) => samples by name`. A host has a `url`, `makers` of rivals, and `cost(run, units)`. */
+/** By id; each `(host, load) => samples by name`. A host has a `url`, the rivals' `packages`, and `cost(run, units)`. */
 export const scenarios = {
   ...Object.fromEntries(Object.entries(streams).map(([id, how]) => [id, streamed(how)])),
   "short-1": called(1),
