@@ -42,10 +42,10 @@ export function workshop() {
   return shop;
 }
 
-/** Starts Chromium. */
-export function launch() {
+/** Starts Chromium, with more arguments if there are any. */
+export function launch(more = []) {
   if (CHROMIUM === undefined) throw new Error("chromium is not on the PATH");
-  return chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+  return chromium.launch({ executablePath: CHROMIUM, args: [...ARGS, ...more] });
 }
 
 /** Runs in the page before anything else: `instances` lists every WebAssembly.Instance that is made there. */

@@ -3,12 +3,12 @@
 import { execFile, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { main } from "./main.mjs";
 import { interleave } from "./measure.mjs";
-import { report } from "./report.mjs";
-import { loads, scenarios } from "./scenarios.mjs";
+import { scenarios } from "./scenarios.mjs";
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 setFlagsFromString("--expose-gc");
@@ -57,19 +57,18 @@ const once = {
   memory: inFresh("memory", ["heap", "wasm"], { heap: "KiB", wasm: "KiB" }),
 };
 
+const ids = [...Object.keys(scenarios), ...Object.keys(once)];
+
 /** Results by id, each `{ unit, samples }`. */
-export async function measure(words, load) {
+export async function measure(wanted, load) {
   const packages = await import("./node-rivals.mjs");
   const server = await startServer();
-  const wanted = (id) => words.length === 0 || words.some((word) => id.includes(word));
   const host = { url: server.url, packages, cost };
   const results = {};
   try {
-    for (const [id, scenario] of Object.entries(scenarios).filter(([name]) => wanted(name))) {
-      results[id] = { unit: "us", samples: await scenario(host, load) };
-    }
-    for (const [, scenario] of Object.entries(once).filter(([name]) => wanted(name))) {
-      Object.assign(results, await scenario(host, load));
+    for (const id of wanted ?? ids) {
+      if (id in once) Object.assign(results, await once[id](host, load));
+      else results[id] = { unit: "us", samples: await scenarios[id](host, load) };
     }
   } finally {
     server.stop();
@@ -78,12 +77,8 @@ export async function measure(words, load) {
 }
 
 if (process.argv[1] === here("node.mjs")) {
-  const { values, positionals } = parseArgs({
-    options: { rounds: { type: "string" } },
-    allowPositionals: true,
-  });
-  const rounds = Number(values.rounds ?? loads.full.rounds);
-  const results = await measure(positionals, { ...loads.full, rounds });
-  report("node", results, { runtime: `Node ${process.version}`, whole: positionals.length === 0 });
-  process.exit(0);
+  await main("node", ids, async (wanted, load) => ({
+    runtime: `Node ${process.version}`,
+    results: await measure(wanted, load),
+  }));
 }

@@ -70,10 +70,10 @@ export function table(lines) {
 }
 
 /** Prints the table; the file is written when everything was measured. */
-export function report(name, results, { runtime, whole }) {
+export function report(name, results, { runtime, isWhole }) {
   const lines = summarize(results);
   console.log(`${runtime}\n${table(lines)}`);
-  const file = `${name}${whole ? "" : "-part"}.json`;
+  const file = `${name}${isWhole ? "" : "-part"}.json`;
   mkdirSync(folder, { recursive: true });
   writeFileSync(
     `${folder}${file}`,

@@ -139,6 +139,9 @@ function alone(connect) {
 // The others know no such bound: by the default most of 1,000 calls would wait.
 const limits = { maxConcurrent: 1_100 };
 
+// By itself it calls the runtime's fetch as a method of its own and forbids redirects, which Workers refuse.
+const AI_SDK = { type: "http", redirect: "follow", fetch: (...args) => fetch(...args) };
+
 /** All of them by name, made of what their packages export; with a `fetch` they use that. */
 export function makersOf(packages, more = {}) {
   const { createParser, connect, LandfallTransport, TransportV1, TransportV2, createMCPClient } = packages;
@@ -148,6 +151,6 @@ export function makersOf(packages, more = {}) {
     bare: bare({ createParser, ...more }),
     sdk: transport((url) => new TransportV2(url, more)),
     "sdk 1": transport((url) => new TransportV1(url, more)),
-    ai: transportOf((url) => createMCPClient({ transport: { type: "http", url: url.href, ...more } })),
+    ai: transportOf((url) => createMCPClient({ transport: { ...AI_SDK, url: url.href, ...more } })),
   };
 }

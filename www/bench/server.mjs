@@ -99,8 +99,9 @@ function serve(message, response) {
   return answer(message, response);
 }
 
-/** Listens on 127.0.0.1; `pages` answers the GETs that are no MCP. */
-export async function listen({ pages } = {}) {
+/** Listens on 127.0.0.1; `pages` answers GETs that are no MCP, and more `controls` POSTs by their path. */
+export async function listen({ pages, controls } = {}) {
+  const all = { ...CONTROLS, ...controls };
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, "http://bench");
     if (request.method === "GET" && pages?.(pathname, response)) return;
@@ -109,7 +110,7 @@ export async function listen({ pages } = {}) {
       return;
     }
     const message = await read(request);
-    const control = CONTROLS[pathname];
+    const control = all[pathname];
     if (control === undefined) return serve(message, response);
     response.writeHead(200, JSON_TYPE).end(JSON.stringify(control(message)));
   });
