@@ -2,6 +2,7 @@
 SHELL := bash
 env := www/build/env.sh
 package := target/npm
+modules := target/modules
 raw := $(or $(CARGO_TARGET_DIR),target)/wasm32-unknown-unknown/release/landfall.wasm
 papers := README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE
 # The command line tool and the crate must be of one version: Cargo.toml has it.
@@ -74,16 +75,16 @@ clean: ## removes what was built
 distclean: clean ## and what was installed into this folder
 	rm -rf .tools node_modules tests/servers/node_modules
 
-# ---- The package: cargo -> wasm-bindgen -> factory -> wasm-opt, and tsc
+# ---- The package: cargo -> wasm-bindgen -> factory -> wasm-opt, and tsc -> bundle
 .PHONY: .build FORCE
 .build: $(package)/package.json
 
-$(package)/package.json: $(package)/core/core.js $(wildcard src/ts/* src/ts/*/*.ts) $(papers) pkg.json Cargo.toml tsconfig.json \
-    www/build/stage.mjs www/build/notice.mjs Cargo.lock | .setup-build
-	@$(env) node www/build/stage.mjs $(package)
+$(package)/package.json: $(modules)/core/core.js $(wildcard src/ts/* src/ts/*/*.ts) $(papers) pkg.json Cargo.toml tsconfig.json \
+    www/build/stage.mjs www/build/bundle.mjs www/build/notice.mjs Cargo.lock | .setup-build
+	@$(env) node www/build/stage.mjs $(modules) $(package)
 
-$(package)/core/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-build
-	@$(env) node www/build/core.mjs $(raw) $(package)
+$(modules)/core/core.js: $(raw) package-lock.json www/build/core.mjs www/build/factory.mjs | .setup-bindgen .setup-build
+	@$(env) node www/build/core.mjs $(raw) $(modules)
 
 # Cargo knows when there is something to do; if not, the module keeps its time, and nothing after it is made again.
 $(raw): FORCE | .setup-wasm

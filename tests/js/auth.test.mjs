@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UnauthorizedError } from "@modelcontextprotocol/client";
-import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
+import { connect, LandfallTransport } from "../../target/modules/entry/index.js";
 import { timed } from "../support/timed.mjs";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 import { stubServer } from "./support/stub-server.mjs";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { macrotask } from "../../target/npm/base/promise.js";
-import { BodyPump } from "../../target/npm/http/body.js";
+import { macrotask } from "../../target/modules/base/promise.js";
+import { BodyPump } from "../../target/modules/http/body.js";
 import { turn } from "./support/fake-core.mjs";
 import "./support/timers.mjs";
 import { timed } from "../support/timed.mjs";

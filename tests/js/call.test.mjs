@@ -1,7 +1,7 @@
 // A call as its caller sees it: events, loops, outcome, cancel.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigError, ServerError, ToolCallFailedError } from "../../target/npm/api/errors.js";
+import { ConfigError, ServerError, ToolCallFailedError } from "../../target/modules/api/errors.js";
 import { eventsOf, failure, fakeSession, turn } from "./support/fake-core.mjs";
 
 test("a call gives its events in order, then one outcome, and then its iteration ends", async () => {

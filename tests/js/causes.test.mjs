@@ -1,7 +1,7 @@
 // The `cause` of a failure, with the real core: what was thrown where the call needed it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect } from "../../target/npm/entry/index.js";
+import { connect } from "../../target/modules/entry/index.js";
 import { timed } from "../support/timed.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 

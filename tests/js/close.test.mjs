@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client as ClientV2 } from "@modelcontextprotocol/client";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
-import { LandfallTransport as OfV1 } from "../../target/npm/entry/v1.js";
-import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
+import { LandfallTransport as OfV1 } from "../../target/modules/entry/v1.js";
+import { LandfallTransport as OfV2 } from "../../target/modules/entry/v2.js";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 import { stubServer } from "./support/stub-server.mjs";
 

@@ -1,7 +1,7 @@
 // The handshake of `connect` in a core that is real: it is made again, and what it began in vain is ended.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect } from "../../target/npm/entry/index.js";
+import { connect } from "../../target/modules/entry/index.js";
 import { stubServer } from "./support/stub-server.mjs";
 
 const address = "https://server.test/mcp";

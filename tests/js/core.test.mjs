@@ -1,7 +1,7 @@
 // The wrapper and the real core, over a `fetch` of the test's.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect } from "../../target/npm/entry/index.js";
+import { connect } from "../../target/modules/entry/index.js";
 import { eventsOf, turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { decoded } from "../../target/npm/core/decoder.js";
-import { readSettings } from "../../target/npm/options/settings.js";
-import { sdkRequestOptions } from "../../target/npm/sdk/request-options.js";
+import { decoded } from "../../target/modules/core/decoder.js";
+import { readSettings } from "../../target/modules/options/settings.js";
+import { sdkRequestOptions } from "../../target/modules/sdk/request-options.js";
 
 /** Exports that tell `numbers` (without their head), this text and these rare outputs, in a memory of their own. */
 function telling(numbers, messages = [], rare = [], onRare = () => {}) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Deadline } from "../../target/npm/call/deadline.js";
+import { Deadline } from "../../target/modules/call/deadline.js";
 import { eventsOf, fakeConnect, fakeSession, noFetch, turn } from "./support/fake-core.mjs";
 import "./support/timers.mjs";
 

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Client as ClientV2 } from "@modelcontextprotocol/client";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
-import { connect } from "../../target/npm/entry/index.js";
-import { LandfallTransport as OfV1 } from "../../target/npm/entry/v1.js";
-import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
+import { connect } from "../../target/modules/entry/index.js";
+import { LandfallTransport as OfV1 } from "../../target/modules/entry/v1.js";
+import { LandfallTransport as OfV2 } from "../../target/modules/entry/v2.js";
 import { fakeSession, startedTransport } from "./support/fake-core.mjs";
 import { stubServer } from "./support/stub-server.mjs";
 

@@ -36,6 +36,53 @@ test("every entry has the same exports", async () => {
   }
 });
 
+const ENTRIES = ["index", "url", "url-node", "slim", "v1", "v2"];
+
+test("the error classes of every entry know the errors of every other", async () => {
+  const entries = await Promise.all(ENTRIES.map((entry) => import(new URL(`${entry}.js`, folder))));
+  const event = {
+    type: "tool_call_failed",
+    message: "m",
+    reason: "closed",
+    outcome: "unknown",
+    diagnostics: {},
+  };
+  for (const theirs of entries) {
+    const errors = {
+      ToolCallFailedError: new theirs.ToolCallFailedError(event),
+      ServerError: new theirs.ServerError({ code: 1, message: "m" }),
+      ConfigError: new theirs.ConfigError("url", "m"),
+    };
+    for (const ours of entries)
+      for (const [name, error] of Object.entries(errors))
+        for (const type of Object.keys(errors))
+          assert.equal(error instanceof ours[type], type === name, `${name} instanceof ${type}`);
+    assert.ok(!(new Error("m") instanceof theirs.ServerError) && !(null instanceof theirs.ConfigError));
+    class Own extends theirs.ServerError {}
+    assert.ok(!(errors.ServerError instanceof Own), "a class made of one asks for itself");
+    assert.ok(new Own({ code: 1, message: "m" }) instanceof theirs.ServerError);
+  }
+});
+
+test("the classes have their names in the minified files", async () => {
+  for (const entry of ENTRIES) {
+    const exported = await import(new URL(`${entry}.js`, folder));
+    for (const name of ["ConfigError", "LandfallTransport", "ServerError", "ToolCallFailedError"])
+      assert.equal(exported[name].name, name, entry);
+  }
+});
+
+test("the entries with the module inside compile it once for all of them", async (t) => {
+  await works(await import(new URL("index.js", folder)));
+  t.mock.method(WebAssembly, "compile", () => Promise.reject(new Error("compiled again")));
+  for (const entry of ["v1", "v2"]) {
+    const { LandfallTransport } = await import(new URL(`${entry}.js`, folder));
+    const transport = new LandfallTransport("https://server.test/mcp", { fetch: stubServer().fetch });
+    await transport.start();
+    await transport.close();
+  }
+});
+
 test("the inline entry and the one for Node bring their module along", async () => {
   await works(await import(new URL("index.js", folder)));
   await works(await import(new URL("url-node.js", folder)));

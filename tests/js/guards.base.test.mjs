@@ -2,9 +2,9 @@
 // of what it states had passed all others (tests/mutants).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sizeOf } from "../../target/npm/base/json.js";
-import { line, ServerText } from "../../target/npm/base/server-text.js";
-import { harmless, textOf } from "../../target/npm/base/thrown.js";
+import { sizeOf } from "../../target/modules/base/json.js";
+import { line, ServerText } from "../../target/modules/base/server-text.js";
+import { harmless, textOf } from "../../target/modules/base/thrown.js";
 
 test("the size of a value is about that of its text, names of members too", () => {
   for (const value of ["text", [1, 2, 3], { ["k".repeat(1_000)]: "v".repeat(1_000), b: [{ c: null }] }]) {

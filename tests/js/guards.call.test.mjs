@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
-import { noMetrics, Uncounted } from "../../target/npm/call/metrics.js";
-import { OutcomeResolver } from "../../target/npm/call/outcome-resolver.js";
-import { CallRecord } from "../../target/npm/call/record.js";
-import { compile, gunzip } from "../../target/npm/core/compile.js";
-import { readSettings } from "../../target/npm/options/settings.js";
-import { readState } from "../../target/npm/options/state.js";
+import { noMetrics, Uncounted } from "../../target/modules/call/metrics.js";
+import { OutcomeResolver } from "../../target/modules/call/outcome-resolver.js";
+import { CallRecord } from "../../target/modules/call/record.js";
+import { compile, gunzip } from "../../target/modules/core/compile.js";
+import { readSettings } from "../../target/modules/options/settings.js";
+import { readState } from "../../target/modules/options/state.js";
 import { fakeSession, noFetch, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

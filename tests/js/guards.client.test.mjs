@@ -2,12 +2,12 @@
 // states had passed all others (tests/mutants).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigError, ToolCallFailedError } from "../../target/npm/api/errors.js";
-import { Instances } from "../../target/npm/core/instance.js";
-import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
-import { noSdk } from "../../target/npm/sdk/binding.js";
-import { sdkRequestOptions } from "../../target/npm/sdk/request-options.js";
-import { ClientTransport } from "../../target/npm/sdk/transport.js";
+import { ConfigError, ToolCallFailedError } from "../../target/modules/api/errors.js";
+import { Instances } from "../../target/modules/core/instance.js";
+import { LandfallTransport as OfV2 } from "../../target/modules/entry/v2.js";
+import { noSdk } from "../../target/modules/sdk/binding.js";
+import { sdkRequestOptions } from "../../target/modules/sdk/request-options.js";
+import { ClientTransport } from "../../target/modules/sdk/transport.js";
 import { emptyModule, FakeCore, startedTransport, turn } from "./support/fake-core.mjs";
 import { address, challenge, memoryProvider, oauthStub } from "./support/oauth-stub.mjs";
 
@@ -119,7 +119,7 @@ test("a transport whose module could not be loaded asks for it again at the next
 });
 
 test("a module that landfall/slim can't have is no unhandled rejection where nobody waits for it", async () => {
-  const slim = await import("../../target/npm/entry/slim.js?alone");
+  const slim = await import("../../target/modules/entry/slim.js?alone");
   void slim.initializeWasm(Promise.reject(new Error("offline")));
   await turn();
   await assert.rejects(slim.connect(address), { reason: "internal_error", outcome: "not_sent" });

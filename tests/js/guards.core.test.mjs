@@ -2,9 +2,9 @@
 // break of what it states had passed all others (tests/mutants).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CoreHandle } from "../../target/npm/core/handle.js";
-import { Instance, Instances } from "../../target/npm/core/instance.js";
-import { WorkerContext } from "../../target/npm/core/worker-context.js";
+import { CoreHandle } from "../../target/modules/core/handle.js";
+import { Instance, Instances } from "../../target/modules/core/instance.js";
+import { WorkerContext } from "../../target/modules/core/worker-context.js";
 import { emptyModule, FakeCore, fakeSession, turn } from "./support/fake-core.mjs";
 
 const nothing = () => {};

@@ -2,16 +2,16 @@
 // break of what it states had passed all others (tests/mutants).
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isShallow } from "../../target/npm/base/json.js";
-import { Log } from "../../target/npm/base/log.js";
-import { within } from "../../target/npm/base/promise.js";
-import { ServerText } from "../../target/npm/base/server-text.js";
-import { isExposed, refuseAddress } from "../../target/npm/http/addresses.js";
-import { BodyPump } from "../../target/npm/http/body.js";
-import { CredentialRefresh } from "../../target/npm/http/credentials.js";
-import { Exchanges } from "../../target/npm/http/exchanges.js";
-import { fetchOfProvider } from "../../target/npm/http/provider-fetch.js";
-import { readSettings } from "../../target/npm/options/settings.js";
+import { isShallow } from "../../target/modules/base/json.js";
+import { Log } from "../../target/modules/base/log.js";
+import { within } from "../../target/modules/base/promise.js";
+import { ServerText } from "../../target/modules/base/server-text.js";
+import { isExposed, refuseAddress } from "../../target/modules/http/addresses.js";
+import { BodyPump } from "../../target/modules/http/body.js";
+import { CredentialRefresh } from "../../target/modules/http/credentials.js";
+import { Exchanges } from "../../target/modules/http/exchanges.js";
+import { fetchOfProvider } from "../../target/modules/http/provider-fetch.js";
+import { readSettings } from "../../target/modules/options/settings.js";
 import { turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

@@ -2,9 +2,9 @@
 // states had passed all others.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BodyPump } from "../../target/npm/http/body.js";
-import { Exchanges } from "../../target/npm/http/exchanges.js";
-import { readState } from "../../target/npm/options/state.js";
+import { BodyPump } from "../../target/modules/http/body.js";
+import { Exchanges } from "../../target/modules/http/exchanges.js";
+import { readState } from "../../target/modules/options/state.js";
 import { startedTransport, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { ConfigError } from "../../target/npm/api/errors.js";
-import { compile, decodeBase64, gunzip } from "../../target/npm/core/compile.js";
-import { Instances } from "../../target/npm/core/instance.js";
-import { connector } from "../../target/npm/session/stand-alone.js";
+import { ConfigError } from "../../target/modules/api/errors.js";
+import { compile, decodeBase64, gunzip } from "../../target/modules/core/compile.js";
+import { Instances } from "../../target/modules/core/instance.js";
+import { connector } from "../../target/modules/session/stand-alone.js";
 import { emptyModule, FakeCore, noFetch, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

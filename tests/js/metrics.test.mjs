@@ -1,7 +1,7 @@
 // Metrics, with the calls that no core counts.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { noMetrics } from "../../target/npm/call/metrics.js";
+import { noMetrics } from "../../target/modules/call/metrics.js";
 import { fakeSession, turn } from "./support/fake-core.mjs";
 
 const counted = (more = {}) => ({ ...noMetrics(), calls: 3, answered: 2, bytes: 99, ...more });

@@ -1,7 +1,7 @@
 // The headers of a modern request that the wrapper makes from a tool's declarations.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { declarationsOf, ToolHeaders } from "../../target/npm/session/tool-headers.js";
+import { declarationsOf, ToolHeaders } from "../../target/modules/session/tool-headers.js";
 import { startedTransport } from "./support/fake-core.mjs";
 
 const text = (header, more = {}) => ({ type: "string", "x-mcp-header": header, ...more });

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import * as client2 from "@modelcontextprotocol/client";
 import { UnauthorizedError as Unauthorized1 } from "@modelcontextprotocol/sdk/client/auth.js";
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { LandfallTransport } from "../../target/npm/entry/index.js";
-import { LandfallTransport as OfV1 } from "../../target/npm/entry/v1.js";
-import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
+import { LandfallTransport } from "../../target/modules/entry/index.js";
+import { LandfallTransport as OfV1 } from "../../target/modules/entry/v1.js";
+import { LandfallTransport as OfV2 } from "../../target/modules/entry/v2.js";
 import { address, challenge, memoryProvider, oauthStub } from "./support/oauth-stub.mjs";
 import { eventStream } from "./support/stub-server.mjs";
 

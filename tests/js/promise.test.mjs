@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { onAbort, within } from "../../target/npm/base/promise.js";
+import { onAbort, within } from "../../target/modules/base/promise.js";
 
 const late = () => new Error("late");
 const never = () => new Promise(() => {});

@@ -1,10 +1,10 @@
 // Where a provider of credentials may be sent, and what its requests carry.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LandfallTransport as OfV1 } from "../../target/npm/entry/v1.js";
-import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
-import { refuseAddress } from "../../target/npm/http/addresses.js";
-import { fetchOfProvider } from "../../target/npm/http/provider-fetch.js";
+import { LandfallTransport as OfV1 } from "../../target/modules/entry/v1.js";
+import { LandfallTransport as OfV2 } from "../../target/modules/entry/v2.js";
+import { refuseAddress } from "../../target/modules/http/addresses.js";
+import { fetchOfProvider } from "../../target/modules/http/provider-fetch.js";
 import { memoryProvider } from "./support/oauth-stub.mjs";
 import { stubServer } from "./support/stub-server.mjs";
 

@@ -1,7 +1,7 @@
 // What a caller sees of recovery: the wrapper and the real core against the fault server, over real sockets.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { connect } from "../../target/npm/entry/index.js";
+import { connect } from "../../target/modules/entry/index.js";
 import { createFaultServer } from "../server/server.mjs";
 import { eventsOf } from "./support/fake-core.mjs";
 

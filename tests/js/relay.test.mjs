@@ -1,7 +1,7 @@
 // The option `relay`: what a relay of landfall's says of a call that it could not carry through.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ToolCallFailedError } from "../../target/npm/api/errors.js";
+import { ToolCallFailedError } from "../../target/modules/api/errors.js";
 import { fakeSession } from "./support/fake-core.mjs";
 
 const member = "io.landfall/failure";

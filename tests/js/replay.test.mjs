@@ -1,7 +1,7 @@
 // What a caller decides of one call: replay, callKey, onGap, tokens.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigError } from "../../target/npm/api/errors.js";
+import { ConfigError } from "../../target/modules/api/errors.js";
 import { fakeSession, turn } from "./support/fake-core.mjs";
 
 const specs = (core) => core.called("call").map(([, , spec]) => spec);

@@ -1,7 +1,7 @@
 // Requests of the server's, and the handlers that answer them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ServerError } from "../../target/npm/api/errors.js";
+import { ServerError } from "../../target/modules/api/errors.js";
 import { fakeSession, turn } from "./support/fake-core.mjs";
 
 const request = { jsonrpc: "2.0", id: 4, method: "roots/list", params: { a: 1 } };

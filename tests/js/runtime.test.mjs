@@ -7,7 +7,7 @@ import {
   isCrossOrigin,
   mostConcurrent,
   randomSeed,
-} from "../../target/npm/base/runtime.js";
+} from "../../target/modules/base/runtime.js";
 import { connectBy, emptyModule, FakeCore, noFetch } from "./support/fake-core.mjs";
 import "./support/timers.mjs";
 

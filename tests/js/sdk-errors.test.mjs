@@ -8,10 +8,10 @@ import {
   UnauthorizedError as Unauthorized2,
 } from "@modelcontextprotocol/client";
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ToolCallFailedError } from "../../target/npm/api/errors.js";
-import { noSdk } from "../../target/npm/sdk/binding.js";
-import { sdkV1 } from "../../target/npm/sdk/v1.js";
-import { sdkV2 } from "../../target/npm/sdk/v2.js";
+import { ToolCallFailedError } from "../../target/modules/api/errors.js";
+import { noSdk } from "../../target/modules/sdk/binding.js";
+import { sdkV1 } from "../../target/modules/sdk/v1.js";
+import { sdkV2 } from "../../target/modules/sdk/v2.js";
 import { noFetch, startedTransport } from "./support/fake-core.mjs";
 
 // What `MCPClientError.isInstance` of @ai-sdk/mcp looks at, which exports no such class.
@@ -191,7 +191,7 @@ test("a 401 after a renewal is the SDK's HTTP error and no UnauthorizedError, as
 });
 
 test("errors of two copies of landfall know each other", async () => {
-  const copy = await import("../../target/npm/api/errors.js?copy");
+  const copy = await import("../../target/modules/api/errors.js?copy");
   const thrown = await thrownBy(noSdk, "tools/call", { reason: "stream_lost" });
   assert.ok(thrown instanceof copy.ToolCallFailedError);
   assert.ok(!(new Error("x") instanceof ToolCallFailedError));

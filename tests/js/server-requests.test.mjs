@@ -1,7 +1,7 @@
 // What the server asks, over the real core: by landfall's own session and by the transport of a Client.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
+import { connect, LandfallTransport } from "../../target/modules/entry/index.js";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 

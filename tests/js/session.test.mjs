@@ -1,7 +1,7 @@
 // A session: handshake, events, close.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ServerError, ToolCallFailedError } from "../../target/npm/api/errors.js";
+import { ServerError, ToolCallFailedError } from "../../target/modules/api/errors.js";
 import {
   connectBy,
   eventsOf,

@@ -1,8 +1,8 @@
 // The options of a session: what the core is given, and what is refused.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConfigError } from "../../target/npm/api/errors.js";
-import { readSettings } from "../../target/npm/options/settings.js";
+import { ConfigError } from "../../target/modules/api/errors.js";
+import { readSettings } from "../../target/modules/options/settings.js";
 import { fakeConnect, fakeSession, noFetch } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

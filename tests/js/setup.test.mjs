@@ -35,7 +35,7 @@ function placeOf(packages, from, name) {
   }
 }
 
-test("what builds and the demo need is a set of its own, a quarter of all and without browsers, bundlers and runtimes", () => {
+test("what builds and the demo need is a set of its own, a quarter of all and without browsers and runtimes", () => {
   const { packages } = json("package-lock.json");
   const { devDependencies: ofBuild } = json("www/package.json");
   const { devDependencies: ofTests } = json("package.json");
@@ -57,7 +57,9 @@ test("the demo sets up that set alone, and whoever needs all of npm's gets it be
   const [, demo] = /^demo:(.*\n(?:\t.*\n)*)/m.exec(makefile);
   assert.match(demo, /\$\(parallel\) \.build$/m);
   assert.doesNotMatch(demo, /setup-npm/);
-  const building = [...makefile.matchAll(/^\$\(package\)\/\S+:(?:.*\\\n)*.*/gm)].map(([rule]) => rule);
+  const building = [...makefile.matchAll(/^\$\((?:package|modules)\)\/\S+:(?:.*\\\n)*.*/gm)].map(
+    ([rule]) => rule,
+  );
   assert.equal(building.length, 2);
   for (const rule of building) assert.match(rule, /\.setup-build(?!.*\.setup-npm)/s);
   for (const target of ["check", "test", "packaging", "matrix", "servers", "conformance", "api"]) {

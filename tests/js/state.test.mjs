@@ -1,7 +1,7 @@
 // A session that another isolate goes on with, against the fault server.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
+import { connect, LandfallTransport } from "../../target/modules/entry/index.js";
 import { createFaultServer } from "../server/server.mjs";
 
 let server;

@@ -1,7 +1,7 @@
 // Tasks of the server's: what the wrapper hands to the core, and what it tells of them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ToolCallFailedError } from "../../target/npm/entry/index.js";
+import { ToolCallFailedError } from "../../target/modules/entry/index.js";
 import { eventsOf, fakeSession, startedTransport, turn } from "./support/fake-core.mjs";
 
 const told = (call, status, more = {}) => ({

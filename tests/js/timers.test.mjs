@@ -1,7 +1,7 @@
 // Timers of landfall's own: those that a test of the user's puts in their place later stop nothing.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
+import { connect, LandfallTransport } from "../../target/modules/entry/index.js";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
 const url = "https://server.test/mcp";
@@ -83,7 +83,7 @@ test("the runtime's timers are called without a receiver: a sandbox's global wou
     globalThis[name] = function take() {
       receivers.push(this);
     };
-  const { timers } = await import("../../target/npm/base/timers.js?bare");
+  const { timers } = await import("../../target/modules/base/timers.js?bare");
   Object.assign(globalThis, own);
   for (const name of names) timers[name](() => {}, 1);
   assert.deepEqual(receivers, Array(4).fill(undefined));

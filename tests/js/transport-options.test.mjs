@@ -1,7 +1,7 @@
 // The options of the transport, those of the official class among them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { sdkRequestOptions } from "../../target/npm/sdk/request-options.js";
+import { sdkRequestOptions } from "../../target/modules/sdk/request-options.js";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";

@@ -1,8 +1,8 @@
 // The transport as a Client uses it: start, send, close.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ToolCallFailedError } from "../../target/npm/api/errors.js";
-import { LandfallTransport } from "../../target/npm/entry/index.js";
+import { ToolCallFailedError } from "../../target/modules/api/errors.js";
+import { LandfallTransport } from "../../target/modules/entry/index.js";
 import { fakeTransport, startedTransport, turn } from "./support/fake-core.mjs";
 
 const modern = { "io.modelcontextprotocol/protocolVersion": "2026-07-28" };

@@ -3,18 +3,18 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { createCore } from "../../target/npm/core/core.js";
-import { decoded } from "../../target/npm/core/decoder.js";
-import { Instances } from "../../target/npm/core/instance.js";
-import { noSdk } from "../../target/npm/sdk/binding.js";
-import { ClientTransport } from "../../target/npm/sdk/transport.js";
-import { connector } from "../../target/npm/session/stand-alone.js";
+import { createCore } from "../../target/modules/core/core.js";
+import { decoded } from "../../target/modules/core/decoder.js";
+import { Instances } from "../../target/modules/core/instance.js";
+import { noSdk } from "../../target/modules/sdk/binding.js";
+import { ClientTransport } from "../../target/modules/sdk/transport.js";
+import { connector } from "../../target/modules/session/stand-alone.js";
 import { turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 
 const address = "https://server.test/mcp";
 const module = new WebAssembly.Module(
-  readFileSync(new URL("../../target/npm/entry/landfall.wasm", import.meta.url)),
+  readFileSync(new URL("../../target/modules/entry/landfall.wasm", import.meta.url)),
 );
 
 async function until(holds) {
@@ -185,13 +185,13 @@ test("trap after trap, each next call makes landfall in the same session", async
 test("the timers of a lost instance keep no process alive", () => {
   const script = `
     import { readFileSync } from "node:fs";
-    import { connector } from "${new URL("../../target/npm/session/stand-alone.js", import.meta.url)}";
-    import { createCore } from "${new URL("../../target/npm/core/core.js", import.meta.url)}";
-    import { decoded } from "${new URL("../../target/npm/core/decoder.js", import.meta.url)}";
-    import { Instances } from "${new URL("../../target/npm/core/instance.js", import.meta.url)}";
+    import { connector } from "${new URL("../../target/modules/session/stand-alone.js", import.meta.url)}";
+    import { createCore } from "${new URL("../../target/modules/core/core.js", import.meta.url)}";
+    import { decoded } from "${new URL("../../target/modules/core/decoder.js", import.meta.url)}";
+    import { Instances } from "${new URL("../../target/modules/core/instance.js", import.meta.url)}";
     import { eventStream, stubServer } from "${new URL("support/stub-server.mjs", import.meta.url)}";
     const module = new WebAssembly.Module(
-      readFileSync(new URL("${new URL("../../target/npm/entry/landfall.wasm", import.meta.url)}")));
+      readFileSync(new URL("${new URL("../../target/modules/entry/landfall.wasm", import.meta.url)}")));
     let core;
     const connect = connector(new Instances(() => module, (each) => decoded((core = createCore(each)))));
     const stream = eventStream();

@@ -1,11 +1,11 @@
 // Nothing a server sends, or a fetch of the user's gives, may hurt the page, the process or the account.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ServerText } from "../../target/npm/base/server-text.js";
-import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
-import { LandfallTransport as OfV1 } from "../../target/npm/entry/v1.js";
-import { LandfallTransport as OfV2 } from "../../target/npm/entry/v2.js";
-import { isExposed } from "../../target/npm/http/addresses.js";
+import { ServerText } from "../../target/modules/base/server-text.js";
+import { connect, LandfallTransport } from "../../target/modules/entry/index.js";
+import { LandfallTransport as OfV1 } from "../../target/modules/entry/v1.js";
+import { LandfallTransport as OfV2 } from "../../target/modules/entry/v2.js";
+import { isExposed } from "../../target/modules/http/addresses.js";
 import { timed } from "../support/timed.mjs";
 import { fakeSession, turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
@@ -134,7 +134,7 @@ test("the name of a tool that is left out is made fit", async () => {
 
 test("the name of a tool is made fit for the message of a failure", async () => {
   const { session } = await fakeSession();
-  session.close();
+  void session.close();
   const call = session.callTool(`a\u001b[2J\nb${"x".repeat(500)}`);
   await assert.rejects(Promise.resolve(call), (error) => {
     const isFit = !error.message.includes("\u001b") && !error.message.includes("\n");

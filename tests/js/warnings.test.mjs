@@ -1,7 +1,7 @@
 // What is told to somebody who asked for nothing: unknown options, warnings, questions that nobody answers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connect, LandfallTransport } from "../../target/npm/entry/index.js";
+import { connect, LandfallTransport } from "../../target/modules/entry/index.js";
 import { fakeSession, noFetch, turn } from "./support/fake-core.mjs";
 
 const url = "https://server.test/mcp";
@@ -44,7 +44,7 @@ test("for one of a call, too", async () => {
 });
 
 test("a name that every object has is as unknown as any", async () => {
-  const { connect } = await import("../../target/npm/entry/index.js");
+  const { connect } = await import("../../target/modules/entry/index.js");
   for (const name of ["constructor", "toString"])
     await assert.rejects(connect("https://server.test/mcp", { [name]: 1 }), {
       name: "ConfigError",

@@ -1,7 +1,7 @@
 // The ids and progress tokens of a Client's messages, and what stands in their place on the wire.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LandfallTransport } from "../../target/npm/entry/index.js";
+import { LandfallTransport } from "../../target/modules/entry/index.js";
 import { startedTransport, turn } from "./support/fake-core.mjs";
 import { eventStream, stubServer } from "./support/stub-server.mjs";
 

@@ -2,7 +2,7 @@
 export default [
   {
     file: "src/ts/api/errors.ts",
-    from: "(isMarked && this === ToolCallFailedError) ||",
+    from: "(isMarked && this === type) ||",
     to: "isMarked ||",
     test: "tests/js/sdk-errors.test.mjs",
   },
@@ -26,7 +26,7 @@ export default [
   },
   {
     file: "src/ts/api/errors.ts",
-    from: "Object.defineProperty(error, failedMark, { value: true });",
+    from: "Object.defineProperty(error, markOf(name), { value: true });",
     to: "",
     test: "tests/js/sdk-errors.test.mjs",
   },

@@ -26,10 +26,7 @@ describe("the packed package", () => {
       plain.filter((name) => name.endsWith(".js")),
       ["url.js", "slim.js", "v1.js", "v2.js"],
     );
-    // The declarations of a module that is public go with it, where it is only types, too.
-    const named = await reachable(package_.folder, [...entries, ...plain, ...papers], (name) =>
-      name.endsWith(".d.ts") ? [name.replace(/d\.ts$/, "js")] : [],
-    );
+    const named = await reachable(package_.folder, [...entries, ...plain, ...papers]);
     assert.deepEqual(package_.files, [...named].sort());
     const rooms = package_.files.filter((name) => name.endsWith(".d.ts")).map((name) => name.split("/")[0]);
     const plainTypes = plain.filter((name) => name.endsWith(".d.ts"));
@@ -55,17 +52,18 @@ describe("the packed package", () => {
   });
 });
 
-/** The files that these import, themselves included, and what goes along with each. */
-async function reachable(folder, entries, along) {
+/** The files that these import, themselves included, with their maps. */
+async function reachable(folder, entries) {
   const found = new Set();
   const waiting = entries.map((entry) => entry.replace(/^\.\//, ""));
   for (const name of waiting) {
     if (found.has(name)) continue;
     found.add(name);
-    waiting.push(...along(name));
     if (!/\.(?:js|d\.ts)$/.test(name)) continue;
     const text = await readFile(join(folder, name), "utf8");
-    const imports = /(?:\bfrom|^\s*import|new URL\()\s*["'](\.[^"']+)["']/gm;
+    const [, map] = /^\/\/# sourceMappingURL=(\S+)$/m.exec(text) ?? [];
+    if (map !== undefined) waiting.push(join(dirname(name), map));
+    const imports = /(?:\bfrom|\bimport|new URL\()\s*["'](\.[^"']+)["']/gm;
     for (const [, from] of text.matchAll(imports)) {
       const target = join(dirname(name), from);
       waiting.push(name.endsWith(".d.ts") ? target.replace(/\.js$/, ".d.ts") : target);

@@ -35,9 +35,7 @@ function build(raw, out) {
     writeFileSync(join(out, "entry/landfall.wasm"), wasm);
     writeFileSync(join(out, "entry/wasm-inline.js"), inline);
     writeFileSync(join(out, "core/core.js"), core);
-    console.log(
-      `landfall.wasm ${kib(wasm)}, gzipped ${kib(gzipSync(wasm, { level: 9 }))}; core.js ${kib(core)}`,
-    );
+    console.log(`landfall.wasm ${kib(wasm)}, gzipped ${kib(gzipSync(wasm, { level: 9 }))}`);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }

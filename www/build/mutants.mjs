@@ -30,7 +30,7 @@ const HALVES = [
   },
   {
     of: ["src/ts/"],
-    build: () => [["node", "www/build/stage.mjs", "target/npm"]],
+    build: () => [["node", "www/build/stage.mjs", "target/modules", "target/npm"]],
     test: (test) => ["node", "--test", ...test.split(" ")],
   },
 ];
@@ -64,8 +64,8 @@ function copyTree() {
   for (const name of list.toString().split("\0").filter(Boolean)) {
     if (existsSync(join(root, name))) put(name, readFileSync(join(root, name)));
   }
-  if (existsSync(join(root, "target/npm")))
-    cpSync(join(root, "target/npm"), join(TREE, "target/npm"), { recursive: true });
+  for (const built of ["target/modules", "target/npm"])
+    if (existsSync(join(root, built))) cpSync(join(root, built), join(TREE, built), { recursive: true });
   if (!existsSync(join(TREE, "node_modules")))
     symlinkSync(join(root, "node_modules"), join(TREE, "node_modules"));
 }

@@ -1,8 +1,10 @@
-// stage.mjs OUT: the wrapper (tsc), the manifest and the papers, beside what core.mjs left in OUT.
+// stage.mjs MODULES OUT: the wrapper's modules (tsc) beside what core.mjs left in MODULES, and of them the package, in OUT:
+// entries in one file each, the types, the manifest and the papers.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundle, SHARED } from "./bundle.mjs";
 import { notice } from "./notice.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -54,21 +56,18 @@ export function plainPaths({ exports }) {
 }
 
 /**
- * The modules that the manifest's targets import, themselves included, and the declarations that a user of theirs can come
- * across, with the module of each. Declarations of all else are nobody's business.
+ * The declarations that a user of these files can come across. Those of all else are nobody's business.
  */
-export function reachable(exports, read) {
+export function declarations(files, read) {
   const found = new Set();
-  for (const target of targets(exports)) visit(target.replace(/^\.\//, ""));
+  for (const name of files) visit(name);
   return found;
 
   function visit(name) {
-    if (found.has(name) || !/\.(?:js|d\.ts)$/.test(name)) return;
+    if (found.has(name) || !name.endsWith(".d.ts")) return;
     found.add(name);
-    const end = name.endsWith(".js") ? "js" : "d.ts";
-    if (end === "d.ts") visit(name.replace(/d\.ts$/, "js"));
     for (const [, from] of read(name).matchAll(/(?:\bfrom|^\s*import|\bimport\()\s*"(\.[^"]+)\.js"/gm))
-      visit(join(dirname(name), `${from}.${end}`));
+      visit(join(dirname(name), `${from}.d.ts`));
   }
 }
 
@@ -85,32 +84,46 @@ function filesOf(folder) {
   return files.map((entry) => relative(folder, join(entry.parentPath ?? entry.path, entry.name)));
 }
 
-function stage(out) {
-  const built = filesOf(out);
+/** The modules of the wrapper, by tsc, beside what core.mjs left there. */
+function compile(modules) {
+  const built = filesOf(modules);
   const missing = FROM_CORE.filter((name) => !built.includes(name));
-  if (missing.length > 0) throw new Error(`${out} has no ${missing.join(", ")}`);
-  for (const name of built) if (!FROM_CORE.includes(name)) rmSync(join(out, name));
+  if (missing.length > 0) throw new Error(`${modules} has no ${missing.join(", ")}`);
+  for (const name of built) if (!FROM_CORE.includes(name)) rmSync(join(modules, name));
 
   const tsc = join(root, "node_modules/typescript/bin/tsc");
   const project = join(root, "tsconfig.json");
-  execFileSync(process.execPath, [tsc, "-p", project, "--outDir", out], { stdio: "inherit" });
+  execFileSync(process.execPath, [tsc, "-p", project, "--outDir", modules], { stdio: "inherit" });
   for (const [entry, twin] of TWINS) {
-    const text = readFileSync(join(out, `entry/${entry}.js`), "utf8");
-    writeFileSync(join(out, `entry/${twin}.js`), text.replace('"./inline.js"', '"./imported.js"'));
+    const text = readFileSync(join(modules, `entry/${entry}.js`), "utf8");
+    writeFileSync(join(modules, `entry/${twin}.js`), text.replace('"./inline.js"', '"./imported.js"'));
   }
-  copyFileSync(join(root, "src/ts", DECLARATION), join(out, DECLARATION));
-  for (const name of PAPERS) copyFileSync(join(root, name), join(out, name));
-  writeFileSync(join(out, "NOTICE"), notice(root));
+  copyFileSync(join(root, "src/ts", DECLARATION), join(modules, DECLARATION));
+}
 
+async function stage(modules, out) {
+  compile(modules);
   const pkg = JSON.parse(readFileSync(join(root, "pkg.json"), "utf8"));
-  const kept = reachable(pkg.exports, (name) => readFileSync(join(out, name), "utf8"));
-  const isModule = /\.(?:js|d\.ts)$/;
-  for (const name of filesOf(out)) if (isModule.test(name) && !kept.has(name)) rmSync(join(out, name));
-  for (const [name, text] of plainPaths(pkg)) writeFileSync(join(out, name), text);
   const version = cargoVersion(readFileSync(join(root, "Cargo.toml"), "utf8"));
   checkVersion(readFileSync(join(root, "src/ts/options/settings.ts"), "utf8"), version);
+
+  rmSync(out, { recursive: true, force: true });
+  const files = [...new Set(targets(pkg.exports).map((target) => target.replace(/^\.\//, "")))];
+  const entries = files.filter((name) => name.endsWith(".js"));
+  const banner = `/*! landfall ${version}, ${pkg.license}; the crates in its module: NOTICE */`;
+  await bundle([...entries, ...SHARED], modules, out, banner);
+  const read = (name) => readFileSync(join(modules, name), "utf8");
+  const beside = [...declarations(files, read), "entry/landfall.wasm", DECLARATION];
+  for (const name of beside) {
+    mkdirSync(dirname(join(out, name)), { recursive: true });
+    copyFileSync(join(modules, name), join(out, name));
+  }
+  for (const name of PAPERS) copyFileSync(join(root, name), join(out, name));
+  writeFileSync(join(out, "NOTICE"), notice(root));
+  for (const [name, text] of plainPaths(pkg)) writeFileSync(join(out, name), text);
   const manifest = toManifest(pkg, version, filesOf(out));
   writeFileSync(join(out, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) stage(process.argv[2]);
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await stage(...process.argv.slice(2).map((path) => resolve(path)));

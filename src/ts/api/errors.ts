@@ -3,13 +3,13 @@
 import type { JsonRpcError } from "./events.js";
 import type { CallDiagnostics, FailureReason, Outcome, ToolCallFailed } from "./failure.js";
 
-const failedMark = Symbol.for("landfall.ToolCallFailedError");
-
 /**
  * A call that ended without an answer. Carries the fields of `event` as its own. Its `cause`, where there is one, is
  * what was thrown.
  */
 export class ToolCallFailedError extends Error {
+  /** @internal */
+  static override readonly name = "ToolCallFailedError";
   /** The event that ended the call. Not enumerable: its fields are the error's own. */
   declare readonly event: ToolCallFailed;
   /** Why it ended. */
@@ -42,22 +42,10 @@ export class ToolCallFailedError extends Error {
   }
 }
 
-// Also of another copy of landfall, and of errors that are an SDK's as well; a class made of this one asks for itself.
-Object.defineProperty(ToolCallFailedError, Symbol.hasInstance, {
-  value(this: object, value: unknown) {
-    const isMarked = typeof value === "object" && value !== null && failedMark in value;
-    return (
-      (isMarked && this === ToolCallFailedError) ||
-      Function.prototype[Symbol.hasInstance].call(this as never, value)
-    );
-  },
-});
-
 /** Gives an error all that a {@link ToolCallFailedError} has. */
 export function describeFailure<T extends Error>(error: T, event: ToolCallFailed): T {
   nameOf(error, "ToolCallFailedError");
   Object.defineProperty(error, "event", { value: event });
-  Object.defineProperty(error, failedMark, { value: true });
   const { reason, outcome, retrySafe, requestId, method, tool, taskId, diagnostics } = event;
   return Object.assign(error, {
     ...{ message: event.message, reason, outcome, retrySafe, requestId, method },
@@ -69,6 +57,8 @@ export function describeFailure<T extends Error>(error: T, event: ToolCallFailed
 
 /** The server's own JSON-RPC error: an answer. Its message is the server's. */
 export class ServerError extends Error {
+  /** @internal */
+  static override readonly name = "ServerError";
   /** The JSON-RPC code. */
   readonly code: number;
   /** What the server added. */
@@ -88,6 +78,8 @@ export class ServerError extends Error {
 
 /** Options or arguments that can't be used: they contradict each other, are out of range or not known. */
 export class ConfigError extends TypeError {
+  /** @internal */
+  static override readonly name = "ConfigError";
   /** The option at fault, as in `limits.maxQueued`; clocks by their own name, as in `callMs`. */
   readonly option: string;
 
@@ -99,8 +91,22 @@ export class ConfigError extends TypeError {
   }
 }
 
-/** Sets `name` without making it a field that a dump of the error would list. */
+const markOf = (name: string) => Symbol.for(`landfall.${name}`);
+
+// Each entry of the package is a copy of these classes, and an error may be an SDK's as well: they know theirs by a mark. A
+// class that is made of one asks for itself.
+for (const type of [ToolCallFailedError, ServerError, ConfigError]) {
+  Object.defineProperty(type, Symbol.hasInstance, {
+    value(this: object, value: unknown) {
+      const isMarked = typeof value === "object" && value !== null && markOf(type.name) in value;
+      return (isMarked && this === type) || Function.prototype[Symbol.hasInstance].call(this as never, value);
+    },
+  });
+}
+
+/** Sets `name` without making it a field that a dump of the error would list, and marks it as one of that class. */
 function nameOf(error: Error, name: string): void {
+  Object.defineProperty(error, markOf(name), { value: true });
   Object.defineProperty(error, "name", { value: name, configurable: true, writable: true });
   tellsInJson(error);
 }

@@ -19,6 +19,9 @@ export const connect: Connect = connector(instances);
 
 /** A `Transport` for the Clients of the SDKs and of `@ai-sdk/mcp`: see {@link ClientTransport}. */
 export class LandfallTransport extends ClientTransport {
+  /** @internal */
+  static override readonly name = "LandfallTransport";
+
   /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
   constructor(url: string | URL, options?: TransportOptions) {
     super({ instances, sdk: noSdk }, url, options);

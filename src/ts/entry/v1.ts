@@ -15,6 +15,9 @@ export interface OAuthTransportOptions extends Omit<TransportOptions, "authProvi
 
 /** A `Transport` for a Client of `@modelcontextprotocol/sdk`: see {@link ClientTransport}. */
 export class LandfallTransport extends ClientTransport {
+  /** @internal */
+  static override readonly name = "LandfallTransport";
+
   /** Nothing is loaded or sent before `start()`. Throws {@link ConfigError} for options that can't be honoured. */
   constructor(url: string | URL, options?: OAuthTransportOptions) {
     super({ instances, sdk: sdkV1 }, url, options as TransportOptions);

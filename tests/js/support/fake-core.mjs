@@ -1,10 +1,10 @@
 // A core whose every word is scripted by the test, in place of the module: what a real one can't be made to say.
 
-import { Instances } from "../../../target/npm/core/instance.js";
-import { parseMessages } from "../../../target/npm/core/parse.js";
-import { noSdk } from "../../../target/npm/sdk/binding.js";
-import { ClientTransport } from "../../../target/npm/sdk/transport.js";
-import { connector } from "../../../target/npm/session/stand-alone.js";
+import { Instances } from "../../../target/modules/core/instance.js";
+import { parseMessages } from "../../../target/modules/core/parse.js";
+import { noSdk } from "../../../target/modules/sdk/binding.js";
+import { ClientTransport } from "../../../target/modules/sdk/transport.js";
+import { connector } from "../../../target/modules/session/stand-alone.js";
 
 /** The smallest module: it is only handed to the factory. */
 export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
