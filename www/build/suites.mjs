@@ -66,6 +66,7 @@ export function suites() {
     node("real servers", "tests/interop", { skip: python ? undefined : "no Python" }),
     node("servers of others", "tests/servers"),
     node("fault matrix", "tests/matrix"),
+    node("relay", "tests/relay"),
     node("drop-in", "tests/drop-in"),
     // @ai-sdk/mcp 2 asks for Node 22.
     {

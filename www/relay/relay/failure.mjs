@@ -1,0 +1,43 @@
+// A call that ended without an answer, in words of JSON-RPC. Landfall's client knows them (its option `relay`).
+const MEMBER = "io.landfall/failure";
+const INTERNAL_ERROR = -32603;
+
+const MEASURES = ["lastStatus", "bytes", "events", "duplicates", "gaps"];
+const OF_ATTEMPTS = ["level", "at", "waitMs", "result", "status", "events"];
+
+/** The error that tells of a failure of landfall's: the event `tool_call_failed`. */
+export function failureError({ reason, outcome, message, diagnostics }) {
+  // A request that never left the relay was refused by what the client called.
+  const known = outcome === "not_sent" ? "rejected" : outcome;
+  const told = { reason, outcome: known, diagnostics: diagnosticsOf(diagnostics) };
+  return { code: INTERNAL_ERROR, message: withoutPlace(message), data: { [MEMBER]: told } };
+}
+
+/** The error for a call that the relay itself could not carry on. */
+export const ownFailure = (reason, message) =>
+  failureError({ reason, outcome: "unknown", message, diagnostics: {} });
+
+/** An error of the server's, which must not pass for one of the relay's. */
+export function serverError(error) {
+  const { data } = error;
+  if (typeof data !== "object" || data === null || !(MEMBER in data)) return error;
+  const { [MEMBER]: _forged, ...rest } = data;
+  return { ...error, data: rest };
+}
+
+function diagnosticsOf(diagnostics = {}) {
+  const known = pick(diagnostics, MEASURES);
+  const attempts = (diagnostics.attempts ?? []).slice(-16).map((each) => pick(each, OF_ATTEMPTS));
+  return { ...known, attempts };
+}
+
+function pick(from, names) {
+  return Object.fromEntries(
+    names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]),
+  );
+}
+
+/** Where the server is, is the relay's business. */
+function withoutPlace(message) {
+  return message.replace(/ at https?:\/\/\S+ failed/, " failed");
+}

@@ -1,0 +1,476 @@
+// One session with a client: what a Durable Object holds, or one object in Node.
+import { Calls } from "./calls.mjs";
+import { Connection } from "./connection.mjs";
+import { failureError } from "./failure.mjs";
+import { errorText, kindOf, readBody, responseText, VERSIONS, versionFor } from "./messages.mjs";
+import { Counts } from "./metrics.mjs";
+import { Questions } from "./questions.mjs";
+import { busy, Refusal, unknownSession } from "./refusal.mjs";
+import { Streams } from "./streams.mjs";
+import { Upstream } from "./upstream.mjs";
+
+// While a call is under way the object is woken so often, should it have been put away.
+const WAKE_MS = 30_000;
+// What belongs to no call, and was told or could not be.
+const MOST_UNTOLD = 1_000;
+// From this version on clients know an empty event with an id.
+const PRIMED_FROM = "2025-11-25";
+
+/**
+ * One session. `store` and `alarm` are its own: `alarm.set(at)` has `wake()` called then, or never for `undefined`;
+ * `alarm.clear()` forgets all that is stored. `register` knows all sessions.
+ */
+export class Session {
+  #id;
+  #store;
+  #alarm;
+  #clock;
+  #settings;
+  #register;
+  #landfall;
+  #facts;
+  #streams;
+  #calls;
+  #upstream;
+  #questions;
+  #listen;
+  #counts = new Counts();
+  #lastRequest = 0;
+  #noted = 0;
+  #alarmAt;
+  #abandonedAt = 0;
+  #isParked = true;
+
+  constructor({ id, store, alarm, clock, settings, register, landfall }) {
+    this.#id = id;
+    this.#store = store;
+    this.#alarm = alarm;
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#register = register;
+    this.#landfall = landfall;
+    this.#build();
+    const facts = store.fact("session");
+    if (facts !== undefined) this.#load(JSON.parse(facts));
+  }
+
+  #build() {
+    const [store, settings, clock] = [this.#store, this.#settings, this.#clock];
+    this.#streams = new Streams(store, clock);
+    this.#questions = new Questions();
+    const hear = {
+      message: (message) => this.#heard(message),
+      ask: (question) => this.#asked(question),
+    };
+    this.#upstream = new Upstream({ landfall: this.#landfall, settings, hear });
+    this.#calls = new Calls({
+      ...{ streams: this.#streams, upstream: this.#upstream, settings, clock, store },
+      hear: {
+        kept: (calls) => this.#kept(calls),
+        lost: () => this.#lost(),
+        broken: () => this.#counts.add("storage_failures"),
+        level: (level) => this.#setLevel(level),
+      },
+    });
+  }
+
+  #load(facts) {
+    this.#facts = facts;
+    this.#lastRequest = this.#noted = Number(this.#store.fact("at"));
+    this.#upstream.takeUp({
+      client: facts.client,
+      state: JSON.parse(this.#store.fact("upstream")),
+      logLevel: this.#store.fact("level"),
+    });
+    this.#calls.load();
+    this.#listen = this.#streams.all.find(({ head }) => head.listen);
+    if (this.#listen) this.#listen.isListen = true;
+    this.#isParked = this.#calls.running.length === 0;
+  }
+
+  /** Somebody began it, and it has not ended. */
+  get isThere() {
+    return this.#facts !== undefined;
+  }
+
+  /** Answers a request: `{ kind, caller, text, lastEventId }`. Never rejects. */
+  async handle(ask) {
+    try {
+      return await this.#handle(ask);
+    } catch (thrown) {
+      if (thrown instanceof Refusal) return thrown.response();
+      throw thrown;
+    } finally {
+      this.#schedule();
+    }
+  }
+
+  async #handle(ask) {
+    if (ask.kind === "begin") return this.#begin(ask);
+    if (this.#facts === undefined || this.#facts.caller !== ask.caller) {
+      this.#register.mismatched();
+      throw unknownSession();
+    }
+    this.#active();
+    if (ask.kind === "end") {
+      await this.end();
+      return new Response(null, { status: 204 });
+    }
+    return ask.kind === "listen" ? this.#get(ask) : this.#post(ask);
+  }
+
+  // ---- The beginning, and the end
+
+  async #begin({ caller, text }) {
+    const { messages } = readBody(text);
+    const [{ id, params = {} }] = messages;
+    const { clientInfo, capabilities, protocolVersion } = params;
+    const refused = await this.#register.open(this.#id, caller);
+    if (refused !== undefined) throw busy(refused, 60);
+    const client = { ...named(clientInfo), capabilities: capabilities ?? {} };
+    let server;
+    try {
+      server = await this.#upstream.begin(client);
+    } catch (thrown) {
+      this.#register.close(this.#id);
+      return unreachable(id, thrown);
+    }
+    this.#isParked = false;
+    this.#facts = {
+      caller,
+      client,
+      primes: protocolVersion >= PRIMED_FROM,
+      version: versionFor(protocolVersion),
+    };
+    this.#store.transaction(() => {
+      this.#store.setFact("tag", crypto.randomUUID().slice(0, 6));
+      this.#store.setFact("session", JSON.stringify(this.#facts));
+      this.#store.setFact("upstream", JSON.stringify(this.#upstream.state));
+    });
+    this.#active();
+    const { serverInfo = { name: "landfall-relay", version: "1" }, instructions, capabilities: can } = server;
+    const result = { protocolVersion: this.#facts.version, capabilities: can, serverInfo, instructions };
+    return Response.json({ jsonrpc: "2.0", id, result }, { headers: this.#headers() });
+  }
+
+  /** Ends it, and forgets all of it. */
+  async end() {
+    if (this.#facts === undefined) return;
+    this.#facts = undefined;
+    for (const stream of this.#streams.all) {
+      stream.isOver = true;
+      stream.connection?.close("ended");
+    }
+    const upstream = this.#upstream;
+    this.#register.report(this.#id, this.#counts.take());
+    this.#register.close(this.#id);
+    this.#alarmAt = undefined;
+    this.#build();
+    this.#listen = undefined;
+    await this.#alarm.clear();
+    this.#store.forgotten();
+    await upstream.end().catch(() => {});
+  }
+
+  /** The process goes: what is stored goes on in another. */
+  async putAway() {
+    this.#facts = undefined;
+    await this.#upstream.park();
+  }
+
+  #headers() {
+    return { "mcp-session-id": this.#id };
+  }
+
+  #active() {
+    this.#lastRequest = this.#clock.now();
+    // To the minute is enough, and costs less.
+    if (this.#lastRequest - this.#noted < Math.min(60_000, this.#settings.idleMs / 8)) return;
+    this.#noted = this.#lastRequest;
+    this.#store.transaction(() => this.#store.setFact("at", String(this.#noted)));
+  }
+
+  // ---- What the client sends
+
+  async #post({ text }) {
+    const { messages, isBatch } = readBody(text);
+    if (isBatch && this.#facts.version !== VERSIONS.at(-1))
+      throw new Refusal(400, -32600, "arrays are of version 2025-03-26 alone");
+    const requests = messages.filter((message) => kindOf(message) === "request");
+    if (requests.some(({ method }) => method === "initialize"))
+      throw new Refusal(400, -32600, "this session is initialized");
+    if (requests.length > 0 && this.#isDead()) throw unknownSession();
+    for (const message of messages) this.#take(message);
+    if (requests.length === 0) return new Response(null, { status: 202, headers: this.#headers() });
+    if (requests.length === 1 && requests[0].method === "ping")
+      return Response.json({ jsonrpc: "2.0", id: requests[0].id, result: {} }, { headers: this.#headers() });
+    return this.#call(requests, await digest(text));
+  }
+
+  /** A notification or a response. */
+  #take(message) {
+    const kind = kindOf(message);
+    if (kind === "response") this.#questions.answer(message);
+    if (kind !== "notification" || message.method === "notifications/initialized") return;
+    const { method, params } = message;
+    if (method === "notifications/cancelled") this.#calls.cancel(params?.requestId);
+    else this.#upstream.notify(method, params);
+  }
+
+  async #call(requests, hash) {
+    const known = this.#calls.find(requests, hash);
+    if (known !== undefined) return this.#attach(known, requests);
+    const calls = this.#calls.running.length + requests.length;
+    const refused = await this.#register.allow(this.#id, { calls, bytes: this.#streams.bytes });
+    if (refused !== undefined) throw busy(refused, 1);
+    // Meanwhile the session may have ended, or the same have come again.
+    if (this.#facts === undefined) throw unknownSession();
+    const since = this.#calls.find(requests, hash);
+    if (since !== undefined) return this.#attach(since, requests);
+    this.#isParked = false;
+    const stream = this.#calls.open(requests, hash);
+    return this.#carry(stream, 0).response(this.#headers());
+  }
+
+  #attach({ stream, how }, requests) {
+    this.#counts.add("resumes", { kind: how, result: stream.head.gone ? "gone" : "attached" });
+    if (stream.head.gone) {
+      const message = "this call was made before, and what came of it is not kept any more";
+      const error = failureError({ reason: "interrupted", outcome: "unknown", message });
+      return new Response(responseText(requests[0].id, errorText(error)), {
+        headers: { ...this.#headers(), "content-type": "application/json" },
+      });
+    }
+    if (how === "key") this.#calls.rename(stream, requests);
+    return this.#carry(stream, stream.first - 1).response(this.#headers());
+  }
+
+  /** A GET: of a stream that was cut, or of what belongs to no call. */
+  #get({ lastEventId }) {
+    if (lastEventId === undefined) {
+      if (this.#isDead()) throw unknownSession();
+      const stream = this.#listening();
+      this.#upstream.wake();
+      this.#isParked = false;
+      return this.#carry(stream, Math.max(stream.told, stream.first - 1)).response(this.#headers());
+    }
+    try {
+      const { stream, event } = this.#streams.find(lastEventId);
+      const kind = stream.isListen ? "listen" : "cursor";
+      this.#counts.add("resumes", { kind, result: "attached" });
+      // What came before it has arrived.
+      this.#streams.free(stream, event);
+      if (stream.isOver && this.#read(stream, event).every(({ text }) => text === undefined))
+        return new Response(null, { status: 204, headers: this.#headers() });
+      return this.#carry(stream, event).response(this.#headers());
+    } catch (thrown) {
+      if (thrown instanceof Refusal) this.#counts.add("resumes", { kind: "cursor", result: "refused" });
+      throw thrown;
+    }
+  }
+
+  /** A connection for a stream, in place of the one that it has. */
+  #carry(stream, after) {
+    const source = {
+      prime: this.#facts.primes ? this.#streams.idOf(stream, after) : undefined,
+      after: (event) => this.#read(stream, event),
+    };
+    const old = stream.connection;
+    const connection = new Connection({
+      ...{ stream, source, after, clock: this.#clock, mostMs: this.#settings.streamMs },
+      ended: (how) => this.#left(stream, connection, how),
+    });
+    stream.connection = connection;
+    stream.goneAt = undefined;
+    old?.close("replaced");
+    return connection;
+  }
+
+  /** Events as they are written; what only the relay knows has no text. */
+  #read(stream, after) {
+    return this.#streams.after(stream, after).map(({ event, note, text }) => ({
+      ...{ event, id: this.#streams.idOf(stream, event) },
+      text: this.#calls.compose(stream, note, text),
+    }));
+  }
+
+  #left(stream, connection, how) {
+    this.#counts.sample("connection_seconds", connection.age / 1000);
+    if (stream.connection !== connection) return;
+    stream.connection = undefined;
+    stream.goneAt = this.#clock.now();
+    if (this.#facts === undefined) return;
+    this.#schedule();
+    if (how !== "gone") return;
+    this.#counts.add("drops");
+    this.#report();
+  }
+
+  /** The stream of what belongs to no call. */
+  #listening() {
+    this.#listen ??= this.#store.transaction(() => this.#streams.open({ listen: true }));
+    this.#listen.isListen = true;
+    return this.#listen;
+  }
+
+  // ---- What the server says
+
+  #heard(message) {
+    if (this.#facts === undefined || message.method === "notifications/cancelled") return;
+    this.#add(this.#listening(), JSON.stringify(message));
+  }
+
+  #add(stream, text) {
+    this.#calls.add(stream, { kind: "message" }, text);
+  }
+
+  #asked({ method, params, signal, call }) {
+    const stream = call?.call.stream ?? this.#listening();
+    const answer = this.#questions.ask({ method, params, signal }, stream, (message) =>
+      this.#add(stream, JSON.stringify(message)),
+    );
+    this.#schedule();
+    return answer;
+  }
+
+  /** The server has forgotten its session: so has the relay, once its calls have settled. */
+  #lost() {
+    if (this.#facts === undefined || this.#facts.lost) return;
+    this.#facts = { ...this.#facts, lost: true };
+    this.#counts.add("lost_sessions");
+    this.#store.transaction(() => this.#store.setFact("session", JSON.stringify(this.#facts)));
+  }
+
+  #isDead() {
+    return this.#facts.lost === true && this.#calls.running.length === 0;
+  }
+
+  #setLevel(level) {
+    if (typeof level !== "string") return;
+    this.#upstream.setLogLevel(level);
+    this.#store.transaction(() => this.#store.setFact("level", level));
+  }
+
+  #kept(ended) {
+    for (const { request, startedAt } of ended)
+      if (request.method === "tools/call")
+        this.#counts.sample("tool_seconds", (this.#clock.now() - startedAt) / 1000);
+    if (ended.length === 0) return;
+    const { exhausted = 0 } = this.#upstream.metrics() ?? {};
+    if (exhausted > 0) this.#counts.add("exhausted_retries", undefined, exhausted);
+    this.#report();
+    if (this.#facts !== undefined) this.#schedule();
+  }
+
+  #report() {
+    const [calls, bytes] = [this.#calls.running.length, this.#streams.bytes];
+    this.#register.report(this.#id, { calls, bytes, ...this.#counts.take() });
+  }
+
+  // ---- Time
+
+  /** It is time for something, or the object was woken for what it may have to carry on. */
+  async wake() {
+    this.#alarmAt = undefined;
+    if (this.#facts === undefined) return;
+    const now = this.#clock.now();
+    const { graceMs, idleMs } = this.#settings;
+    for (const stream of this.#streams.all) {
+      if (stream.head.gone) continue;
+      if (stream.isListen) this.#prune(stream, now);
+      else if (now >= this.#keptUntil(stream)) this.#expire(stream);
+    }
+    for (const stream of new Set(this.#questions.streams))
+      if (stream.goneAt !== undefined && now - stream.goneAt >= graceMs) this.#questions.expire(stream);
+    this.#report();
+    if (this.#isQuiet() && now >= this.#quietSince() + idleMs) return this.end();
+    if (!this.#isParked && this.#isQuiet() && now >= this.#quietSince() + graceMs) {
+      this.#isParked = true;
+      await this.#upstream.park();
+    }
+    this.#schedule();
+  }
+
+  /** Nobody came back for a call in time, or for what is left of it. */
+  #expire(stream) {
+    if (stream.isOver) this.#calls.forget(stream);
+    else {
+      this.#counts.add("abandoned_calls", undefined, this.#calls.of(stream).length);
+      this.#calls.abandon(stream);
+      // The server is to hear of it.
+      this.#abandonedAt = this.#clock.now();
+    }
+  }
+
+  /** When a stream is needed no more: so long after the client went, or after its end. */
+  #keptUntil({ goneAt, endedAt = 0 }) {
+    return goneAt === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.max(goneAt, endedAt) + this.#settings.graceMs;
+  }
+
+  /** What belongs to no call is kept for a client that is away; what was told, until it would have said that it was not. */
+  #prune(stream, now) {
+    const { graceMs } = this.#settings;
+    if (stream.goneAt !== undefined && now - stream.goneAt >= graceMs)
+      this.#streams.free(stream, stream.last);
+    else if (stream.last - stream.first >= MOST_UNTOLD) this.#streams.free(stream, stream.last - MOST_UNTOLD);
+    stream.prunedAt = now;
+  }
+
+  /** No call is under way, and nobody is connected. */
+  #isQuiet() {
+    return (
+      this.#calls.running.length === 0 &&
+      this.#streams.all.every(({ connection }) => connection === undefined)
+    );
+  }
+
+  #quietSince() {
+    const gone = this.#streams.all.map(({ goneAt, endedAt }) => Math.max(goneAt ?? 0, endedAt ?? 0));
+    return Math.max(this.#lastRequest, this.#abandonedAt, ...gone);
+  }
+
+  /** Has the object woken when the next thing is due. */
+  #schedule() {
+    if (this.#facts === undefined) return;
+    const { graceMs, idleMs } = this.#settings;
+    const now = this.#clock.now();
+    const due = this.#streams.all.filter(({ head, isListen }) => !head.gone && !isListen);
+    const times = due.map((stream) => this.#keptUntil(stream));
+    if (this.#calls.running.length > 0) times.push(now + WAKE_MS);
+    const listen = this.#listen;
+    if (
+      listen?.goneAt !== undefined &&
+      (listen.last >= listen.first || this.#questions.streams.includes(listen))
+    )
+      times.push(listen.goneAt + graceMs);
+    if (this.#isQuiet())
+      times.push(this.#quietSince() + (this.#isParked ? idleMs : Math.min(graceMs, idleMs)));
+    else times.push(now + idleMs);
+    const at = Math.max(now + 1, Math.min(...times));
+    // One that comes too early asks again; each costs a write.
+    if (this.#alarmAt !== undefined && this.#alarmAt <= at) return;
+    this.#alarmAt = at;
+    this.#alarm.set(at);
+  }
+}
+
+function named(info) {
+  const isNamed = typeof info?.name === "string" && typeof info?.version === "string";
+  return isNamed ? { clientInfo: info } : {};
+}
+
+/** The server could not be reached, or refused: there is no session. */
+function unreachable(id, thrown) {
+  const {
+    event = { reason: "internal_error", outcome: "unknown", message: "the relay failed", diagnostics: {} },
+  } = thrown;
+  const { code, message, data } = failureError(event);
+  return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 502 });
+}
+
+async function digest(text) {
+  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return btoa(String.fromCharCode(...new Uint8Array(bytes)));
+}
