@@ -41,8 +41,7 @@ export class Sessions {
   }
 
   async #first(id, ask) {
-    if (ask.kind !== "begin")
-      return new Session({ ...this.#parts, id, store: new MemoryStore() }).handle(ask);
+    if (ask.kind !== "begin") return new Session({ ...this.#parts, store: new MemoryStore() }).handle(ask);
     const made = this.#make(id);
     const response = await made.handle(ask);
     if (!made.isThere) this.#forget(id);
@@ -60,7 +59,7 @@ export class Sessions {
       },
       clear: () => this.#forget(id),
     };
-    const made = new Session({ ...this.#parts, id, store: kept.store, alarm });
+    const made = new Session({ ...this.#parts, store: kept.store, alarm });
     this.#made.set(id, made);
     this.#forgets.set(id, () => {
       stop();

@@ -75,7 +75,7 @@ export class Relay {
       if (isBatch || kindOf(messages[0]) !== "request")
         throw new Refusal(400, -32600, "initialize is a request on its own");
       const id = newSessionId();
-      return this.#sessions(id).handle({ kind: "begin", caller, text });
+      return this.#sessions(id).handle({ kind: "begin", id, caller, text });
     }
     return this.#known(request, session).handle({ kind: "post", caller, text });
   }

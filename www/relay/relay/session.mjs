@@ -21,7 +21,6 @@ const PRIMED_FROM = "2025-11-25";
  * `alarm.clear()` forgets all that is stored. `register` knows all sessions.
  */
 export class Session {
-  #id;
   #store;
   #alarm;
   #clock;
@@ -41,8 +40,7 @@ export class Session {
   #abandonedAt = 0;
   #isParked = true;
 
-  constructor({ id, store, alarm, clock, settings, register, landfall }) {
-    this.#id = id;
+  constructor({ store, alarm, clock, settings, register, landfall }) {
     this.#store = store;
     this.#alarm = alarm;
     this.#clock = clock;
@@ -93,7 +91,7 @@ export class Session {
     return this.#facts !== undefined;
   }
 
-  /** Answers a request: `{ kind, caller, text, lastEventId }`. Never rejects. */
+  /** Answers a request: `{ kind, caller, text, lastEventId }`, and `id` where it begins. Never rejects. */
   async handle(ask) {
     try {
       return await this.#handle(ask);
@@ -121,22 +119,23 @@ export class Session {
 
   // ---- The beginning, and the end
 
-  async #begin({ caller, text }) {
+  async #begin({ caller, text, id: session }) {
     const { messages } = readBody(text);
     const [{ id, params = {} }] = messages;
     const { clientInfo, capabilities, protocolVersion } = params;
-    const refused = await this.#register.open(this.#id, caller);
+    const refused = await this.#register.open(session, caller);
     if (refused !== undefined) throw busy(refused, 60);
     const client = { ...named(clientInfo), capabilities: capabilities ?? {} };
     let server;
     try {
       server = await this.#upstream.begin(client);
     } catch (thrown) {
-      this.#register.close(this.#id);
+      this.#register.close(session);
       return unreachable(id, thrown);
     }
     this.#isParked = false;
     this.#facts = {
+      id: session,
       caller,
       client,
       primes: protocolVersion >= PRIMED_FROM,
@@ -156,14 +155,15 @@ export class Session {
   /** Ends it, and forgets all of it. */
   async end() {
     if (this.#facts === undefined) return;
+    const { id } = this.#facts;
     this.#facts = undefined;
     for (const stream of this.#streams.all) {
       stream.isOver = true;
       stream.connection?.close("ended");
     }
     const upstream = this.#upstream;
-    this.#register.report(this.#id, this.#counts.take());
-    this.#register.close(this.#id);
+    this.#register.report(id, this.#counts.take());
+    this.#register.close(id);
     this.#alarmAt = undefined;
     this.#build();
     this.#listen = undefined;
@@ -179,7 +179,7 @@ export class Session {
   }
 
   #headers() {
-    return { "mcp-session-id": this.#id };
+    return { "mcp-session-id": this.#facts.id };
   }
 
   #active() {
@@ -221,7 +221,7 @@ export class Session {
     const known = this.#calls.find(requests, hash);
     if (known !== undefined) return this.#attach(known, requests);
     const calls = this.#calls.running.length + requests.length;
-    const refused = await this.#register.allow(this.#id, { calls, bytes: this.#streams.bytes });
+    const refused = await this.#register.allow(this.#facts.id, { calls, bytes: this.#streams.bytes });
     if (refused !== undefined) throw busy(refused, 1);
     // Meanwhile the session may have ended, or the same have come again.
     if (this.#facts === undefined) throw unknownSession();
@@ -359,12 +359,13 @@ export class Session {
     const { exhausted = 0 } = this.#upstream.metrics() ?? {};
     if (exhausted > 0) this.#counts.add("exhausted_retries", undefined, exhausted);
     this.#report();
-    if (this.#facts !== undefined) this.#schedule();
+    this.#schedule();
   }
 
   #report() {
+    if (this.#facts === undefined) return;
     const [calls, bytes] = [this.#calls.running.length, this.#streams.bytes];
-    this.#register.report(this.#id, { calls, bytes, ...this.#counts.take() });
+    this.#register.report(this.#facts.id, { calls, bytes, ...this.#counts.take() });
   }
 
   // ---- Time
