@@ -69,7 +69,10 @@ function requestOf(incoming) {
 /** Writes a body as fast as it is taken; whoever has gone cancels it. */
 async function send(body, outgoing) {
   const reader = body.getReader();
-  outgoing.once("close", () => reader.cancel().catch(() => {}));
+  const leave = () => reader.cancel().catch(() => {});
+  outgoing.once("close", leave);
+  // It may have gone before there was an answer.
+  if (outgoing.destroyed) return leave();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
@@ -80,6 +83,7 @@ async function send(body, outgoing) {
 }
 
 function drained(outgoing) {
+  if (outgoing.destroyed) return undefined;
   return new Promise((resolve) => {
     const done = () => {
       outgoing.off("drain", done);

@@ -12,6 +12,9 @@ export async function sqlite() {
   return import("node:sqlite").catch(() => undefined);
 }
 
+/** What fails when nobody waits. */
+const tell = (thrown) => console.error(thrown);
+
 /** All sessions of a process. With `folder` and SQLite they outlive it. */
 export class Sessions {
   #made = new Map();
@@ -30,7 +33,7 @@ export class Sessions {
     if (this.#folder === undefined) return;
     mkdirSync(this.#folder, { recursive: true });
     for (const name of readdirSync(this.#folder))
-      if (name.endsWith(ENDING)) void this.get(name.slice(0, -ENDING.length)).wake();
+      if (name.endsWith(ENDING)) this.get(name.slice(0, -ENDING.length)).wake().catch(tell);
   }
 
   /** The session of this id; one that nobody began is nothing, and leaves nothing behind. */
@@ -55,7 +58,7 @@ export class Sessions {
     const alarm = {
       set: (at) => {
         stop();
-        stop = clock.after(Math.max(0, at - clock.now()), () => void made.wake());
+        stop = clock.after(Math.max(0, at - clock.now()), () => made.wake().catch(tell));
       },
       clear: () => this.#forget(id),
     };

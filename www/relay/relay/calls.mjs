@@ -299,6 +299,13 @@ export class Calls {
     this.#soon();
   }
 
+  /** The session has ended: nothing more is kept. */
+  stop() {
+    this.#isDue = true;
+    this.#pending = [];
+    this.#cursors.clear();
+  }
+
   /** Events, and the cursor behind them, come in one turn. */
   #soon() {
     if (this.#isDue) return;
@@ -342,7 +349,11 @@ export class Calls {
     for (const stream of new Set(events.map((each) => each.stream))) {
       if (stream.isListen) continue;
       stream.connection?.close("broken");
-      this.abandon(stream);
+      try {
+        this.abandon(stream);
+      } catch {
+        // Nothing can be stored; that it was made is stored already.
+      }
     }
   }
 

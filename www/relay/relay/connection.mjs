@@ -26,6 +26,8 @@ export class Connection {
   #isAwake = false;
   #over;
   #mostMs;
+  // When the client was last seen to want more; nothing while it waits for it.
+  #wantedAt;
 
   constructor({ stream, source, after, clock, mostMs, ended }) {
     this.#stream = stream;
@@ -34,7 +36,7 @@ export class Connection {
     this.#ended = ended;
     this.#at = after;
     this.#mostMs = mostMs;
-    this.#openedAt = clock.now();
+    this.#openedAt = this.#wantedAt = clock.now();
   }
 
   /** Milliseconds since it was opened. */
@@ -52,6 +54,11 @@ export class Connection {
       { highWaterMark: 0 },
     );
     return new Response(body, { headers: { ...HEADERS, ...headers } });
+  }
+
+  /** There was something for it for so long, and nobody took it: a client may leave without a word. */
+  isStalled(ms) {
+    return this.#wantedAt !== undefined && this.#clock.now() - this.#wantedAt >= ms;
   }
 
   /** There is something new, or there will be nothing more. */
@@ -72,6 +79,12 @@ export class Connection {
   }
 
   async #pull(controller) {
+    this.#wantedAt = undefined;
+    await this.#fill(controller);
+    this.#wantedAt = this.#clock.now();
+  }
+
+  async #fill(controller) {
     while (this.#over === undefined) {
       const blocks = this.#next();
       if (blocks !== "") return controller.enqueue(this.#encoder.encode(blocks));

@@ -14,7 +14,7 @@ export async function callerOf(request, settings, access) {
     if (given instanceof Response) return given;
     return typeof given === "string" && given !== "" ? `access ${given}` : refusal();
   }
-  if (settings.secret === undefined) return settings.isPublic ? EVERYBODY : refusal();
+  if (settings.isPublic) return EVERYBODY;
   return (await knowsSecret(request, settings)) ? "secret" : refusal();
 }
 

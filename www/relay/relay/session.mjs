@@ -157,6 +157,7 @@ export class Session {
     if (this.#facts === undefined) return;
     const { id } = this.#facts;
     this.#facts = undefined;
+    this.#calls.stop();
     for (const stream of this.#streams.all) {
       stream.isOver = true;
       stream.connection?.close("ended");
@@ -175,6 +176,7 @@ export class Session {
   /** The process goes: what is stored goes on in another. */
   async putAway() {
     this.#facts = undefined;
+    this.#calls.stop();
     await this.#upstream.park();
   }
 
@@ -378,6 +380,7 @@ export class Session {
     const { graceMs, idleMs } = this.#settings;
     for (const stream of this.#streams.all) {
       if (stream.head.gone) continue;
+      if (stream.connection?.isStalled(graceMs)) stream.connection.close("gone");
       if (stream.isListen) this.#prune(stream, now);
       else if (now >= this.#keptUntil(stream)) this.#expire(stream);
     }
@@ -448,7 +451,7 @@ export class Session {
       times.push(listen.goneAt + graceMs);
     if (this.#isQuiet())
       times.push(this.#quietSince() + (this.#isParked ? idleMs : Math.min(graceMs, idleMs)));
-    else times.push(now + idleMs);
+    else times.push(now + Math.min(2 * graceMs, idleMs));
     const at = Math.max(now + 1, Math.min(...times));
     // One that comes too early asks again; each costs a write.
     if (this.#alarmAt !== undefined && this.#alarmAt <= at) return;

@@ -14,7 +14,10 @@ import { Refusal } from "./refusal.mjs";
 
 // Numbers are reserved by so many, so that not each stream costs a write.
 const RESERVED = 64;
+// What is read at once: so many events, or characters.
 const PAGE = 64;
+const PAGE_SIZE = 256 * 1024;
+const LOADED = 8;
 const notKept = () => new Refusal(400, -32602, "the events behind this Last-Event-ID are not kept");
 
 /** One stream: the events behind one POST, or those that belong to none. */
@@ -146,10 +149,16 @@ export class Streams {
   }
 
   /** The events behind one, as many as fit into a page: `{ event, note, text }` each. */
-  after(stream, event) {
-    const { number } = stream;
-    const from = eventRow(number, event + 1);
-    const rows = page(this.#store, from, eventRow(number + 1, 0));
+  after(stream, given) {
+    const event = Math.max(given, stream.first - 1);
+    const { number, sizes, first } = stream;
+    let [next, size] = [event + 1, 0];
+    while (next <= stream.last && next - event <= PAGE && size < PAGE_SIZE) {
+      size += sizes[next - first];
+      next += 1;
+    }
+    if (next === event + 1) return [];
+    const rows = page(this.#store, eventRow(number, event + 1), eventRow(number, next), PAGE);
     return rows.map(({ id, note, text }) => ({ event: eventOfRow(id), note, text }));
   }
 
@@ -197,9 +206,9 @@ export class Streams {
 }
 
 /** Rows of one page, with their parts joined. */
-function page(store, from, to) {
+function page(store, from, to, limit) {
   const rows = [];
-  for (const row of store.rows(from, to, PAGE)) {
+  for (const row of store.rows(from, to, limit)) {
     if (row.note === "") continue;
     const note = JSON.parse(row.note);
     const { id } = row;
@@ -220,7 +229,7 @@ function whole(store, id, parts) {
 
 function* joined(store, from, to) {
   for (let next = from; ; ) {
-    const rows = page(store, next, to);
+    const rows = page(store, next, to, LOADED);
     if (rows.length === 0) return;
     yield* rows;
     const { id, note } = rows.at(-1);
