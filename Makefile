@@ -14,7 +14,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test engines packaging servers conformance soak mutants fuzz matrix build api pack clean distclean
+.PHONY: help demo check test engines packaging servers conformance soak bench mutants fuzz matrix build api pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -52,6 +52,11 @@ conformance: ## the official conformance suite, scenario by scenario
 
 soak: .setup-wasm ## a million schedules of the simulation (SCHEDULES)
 	@$(env) env LANDFALL_SOAK=$(or $(SCHEDULES),1000000) cargo test --locked --release --test proto sim -- --nocapture
+
+bench: ## what events, calls and sessions cost in Node, workerd, Chromium and the core, beside others (WORDS: only those; PICTURE=1: draws it)
+	$(parallel) .build .setup-browsers .setup-npm
+	@$(env) node www/bench/all.mjs $(WORDS)
+	$(if $(PICTURE),@$(env) node www/bench/picture.mjs && node www/docs/pictures.mjs)
 
 mutants: build ## every recorded break, alone: does its test notice? (WORDS: only those that have one of them)
 	@$(env) node www/build/mutants.mjs $(WORDS)

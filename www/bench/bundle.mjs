@@ -7,12 +7,12 @@ import { build } from "esbuild";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const modules = join(root, "target/bench/modules");
 
-/** Writes `www/bench/NAME.mjs` with all that it imports to target/bench/WHERE/NAME.js, and gives that folder. */
-export async function bundle(name, where, conditions) {
+/** Writes each `www/bench/NAME.mjs` with all that it imports to target/bench/WHERE/NAME.js, and gives that folder. */
+export async function bundle(names, where, conditions) {
   link();
   const outdir = join(root, "target/bench", where);
   await build({
-    entryPoints: [join(root, "www/bench", `${name}.mjs`)],
+    entryPoints: names.map((name) => join(root, "www/bench", `${name}.mjs`)),
     ...{ outdir, bundle: true, format: "esm", minify: true, conditions, loader: { ".wasm": "copy" } },
     // Here landfall is found by its name, as where it is installed.
     nodePaths: [modules],

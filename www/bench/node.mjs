@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { main } from "./main.mjs";
-import { interleave } from "./measure.mjs";
+import { measureAll, once } from "./once.mjs";
 import { scenarios } from "./scenarios.mjs";
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
@@ -34,46 +34,23 @@ async function cost(run, units) {
   return (user + system) / units;
 }
 
-async function fresh(what, who, url) {
+async function fresh(url, what, who) {
   const { stdout } = await promisify(execFile)(process.execPath, [here("fresh.mjs"), what, who, url]);
   return JSON.parse(stdout);
 }
-
-/** Each sample in a new process: `parts` names what it prints. */
-function inFresh(what, parts, units) {
-  return async ({ url }, { rounds, warm }) => {
-    const runs = Object.fromEntries(["landfall", "sdk"].map((who) => [who, () => fresh(what, who, url)]));
-    const samples = await interleave(runs, { rounds, warm: Math.min(warm, 1), cost: (run) => run() });
-    const of = (part) =>
-      Object.fromEntries(Object.entries(samples).map(([who, each]) => [who, each.map((one) => one[part])]));
-    return Object.fromEntries(
-      parts.map((part) => [`${what}-${part}`, { samples: of(part), unit: units[part] }]),
-    );
-  };
-}
-
-const once = {
-  cold: inFresh("cold", ["import", "answer"], { import: "ms", answer: "ms" }),
-  memory: inFresh("memory", ["heap", "wasm"], { heap: "KiB", wasm: "KiB" }),
-};
 
 const ids = [...Object.keys(scenarios), ...Object.keys(once)];
 
 /** Results by id, each `{ unit, samples }`. */
 export async function measure(wanted, load) {
   const packages = await import("./node-rivals.mjs");
-  const server = await startServer();
-  const host = { url: server.url, packages, cost };
-  const results = {};
+  const { url, stop } = await startServer();
+  const host = { url, packages, cost, fresh: (what, who) => fresh(url, what, who) };
   try {
-    for (const id of wanted ?? ids) {
-      if (id in once) Object.assign(results, await once[id](host, load));
-      else results[id] = { unit: "us", samples: await scenarios[id](host, load) };
-    }
+    return await measureAll(wanted ?? ids, { scenarios, host, load });
   } finally {
-    server.stop();
+    stop();
   }
-  return results;
 }
 
 if (process.argv[1] === here("node.mjs")) {

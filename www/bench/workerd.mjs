@@ -3,6 +3,7 @@
 import { startMiniflare } from "../../tests/packaging/cases.mjs";
 import { bundle } from "./bundle.mjs";
 import { main } from "./main.mjs";
+import { measureAll } from "./once.mjs";
 import { cpuOf, descendants } from "./proc.mjs";
 import { scenarios } from "./scenarios.mjs";
 import { listen } from "./server.mjs";
@@ -15,15 +16,14 @@ async function ask(worker, id, how) {
 
 await main("workerd", Object.keys(scenarios), async (wanted, load) => {
   const server = await listen({ controls: { "/cpu": ({ pids }) => cpuOf(pids) } });
-  const folder = await bundle("worker", "worker", ["workerd", "worker", "browser"]);
+  const folder = await bundle(["worker"], "worker", ["workerd", "worker", "browser"]);
   const worker = await startMiniflare(folder, "worker.js");
-  const results = {};
+  const how = { url: server.url, load, pids: descendants("workerd") };
+  const runs = Object.fromEntries(Object.keys(scenarios).map((id) => [id, () => ask(worker, id, how)]));
   try {
-    const how = { url: server.url, load, pids: descendants("workerd") };
-    for (const id of wanted) results[id] = { unit: "us", samples: await ask(worker, id, how) };
+    return { runtime: "workerd", results: await measureAll(wanted, { scenarios: runs, load }) };
   } finally {
     await worker.stop();
     server.close();
   }
-  return { runtime: "workerd", results };
 });
