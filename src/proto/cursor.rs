@@ -4,58 +4,43 @@
 //! while it is in hand, or after it was handled, is a repeat; what failed comes again once.
 
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::RangeInclusive;
 
-use super::http::header_value;
-use super::repeats::Print;
-use super::sorted::SortedMap;
+use super::http::fits_header;
+use super::repeats::{hash, Print};
+use super::ring::{key, Key, Ring};
 
 /// Ids of events that were handled, with their order: the newest, as hashes.
-#[derive(Debug, Default)]
-struct Seen {
-    /// By the low bits of the hash: in one table, each new id would move half of all.
-    shelves: Vec<SortedMap<u64, u64>>,
-    queue: VecDeque<u64>,
-    next: u64,
+#[derive(Debug)]
+struct Seen(Ring<Key, 1>);
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self(Ring::new(Self::MOST))
+    }
 }
 
 impl Seen {
     const MOST: usize = 4_096;
-    const SHELVES: usize = 64;
 
-    fn hash(id: &str) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    fn shelf(&mut self, hash: u64) -> &mut SortedMap<u64, u64> {
-        &mut self.shelves[hash as usize % Self::SHELVES]
-    }
-
-    fn insert(&mut self, hash: u64) {
-        self.next += 1;
-        let order = self.next;
-        self.shelves.resize_with(Self::SHELVES, SortedMap::new);
-        if self.shelf(hash).insert(hash, order).is_some() {
-            return;
-        }
-        self.queue.push_back(hash);
-        if self.queue.len() > Self::MOST {
-            if let Some(oldest) = self.queue.pop_front() {
-                self.shelf(oldest).remove(&oldest);
-            }
-        }
-    }
-
-    fn place(&self, hash: u64) -> Option<u64> {
-        self.shelves.get(hash as usize % Self::SHELVES)?.get(&hash).copied()
+    fn hash(id: &str) -> Key {
+        key(hash(0, id))
     }
 
     /// A block without data goes by a name of its own: an event may follow under the same id.
-    fn mark(id: &str) -> String {
-        format!("\0{id}")
+    fn mark(id: &str) -> Key {
+        key(hash(1, id))
+    }
+
+    fn insert(&mut self, hash: Key) {
+        // A server may give all events one id.
+        if self.0.last() != Some(&hash) {
+            self.0.push(hash);
+        }
+    }
+
+    fn place(&mut self, hash: Key) -> Option<u64> {
+        Some(self.0.find(0, hash)?.0 + 1)
     }
 }
 
@@ -140,12 +125,14 @@ pub(crate) struct Came<'a> {
 #[derive(Debug)]
 struct Block {
     id: Option<String>,
-    /// Of its id: what is in hand is searched for each event.
-    hash: u64,
+    /// Of its id: what is in hand is searched for each event of a resume.
+    hash: Option<Key>,
     /// Of its id and payload.
     print: Option<Print>,
     /// What is in hand of it.
     handed: Handed,
+    /// The last key under which something was handed out of it, or of those before it.
+    last_key: u32,
     /// The places of those whose handlers failed.
     failed: Vec<u32>,
     bytes: usize,
@@ -159,8 +146,9 @@ struct Block {
 impl Block {
     fn new(id: Option<&str>, print: Option<Print>, handed: Handed, bytes: usize) -> Self {
         let state = if handed.len() > 0 { State::InHand } else { State::Done };
-        let (hash, id) = (id.map_or(0, Seen::hash), id.map(str::to_string));
-        Self { id, hash, print, handed, failed: Vec::new(), bytes, state, second: false, broken: false }
+        let (hash, id) = (id.map(Seen::hash), id.map(str::to_string));
+        let (last_key, failed) = (0, Vec::new());
+        Self { id, hash, print, handed, last_key, failed, bytes, state, second: false, broken: false }
     }
 
     /// Its id, once for each message in it whose handler failed.
@@ -188,6 +176,8 @@ pub(crate) struct Cursor {
     /// An id came that no request can carry: the place in the stream is lost.
     unusable: bool,
     blocks: VecDeque<Block>,
+    /// The keys of these rise: nothing of them came again.
+    in_order: bool,
     /// How many of these are in hand, and their bytes.
     in_hand: (usize, usize),
     /// How many of these failed.
@@ -199,20 +189,20 @@ impl Cursor {
     /// A cursor that starts behind this event.
     pub(crate) fn at(id: &str) -> Self {
         let mut cursor = Self::default();
-        cursor.commit(id);
+        cursor.commit(id.to_string());
         cursor
     }
 
-    fn commit(&mut self, id: &str) {
+    fn commit(&mut self, id: String) {
+        self.unusable = !id.is_empty() && !fits_header(&id);
         // The empty id clears the cursor (WHATWG 9.2.6).
-        self.id = (!id.is_empty()).then(|| id.to_string());
-        self.unusable = !id.is_empty() && header_value(id).is_none();
+        self.id = Some(id).filter(|id| !id.is_empty());
     }
 
     /// Where a resume is possible: the id to ask with. Where nothing was handled yet, or what was has an id that no
     /// request can carry, it is the first event in hand: that one can't come again, but the stream is not lost.
     pub(crate) fn usable(&self) -> Option<&str> {
-        let is_usable = |id: &&str| header_value(id).is_some();
+        let is_usable = |id: &&str| fits_header(id);
         // An empty id that waits for its turn: what came with it could not be told from a repeat, and may not come again.
         let cleared = self.blocks.iter().rposition(|block| block.id.as_deref() == Some(""));
         let behind = cleared.map_or(0, |place| place + 1);
@@ -235,13 +225,22 @@ impl Cursor {
             let second = !block.broken;
             *block = Block { second, bytes: block.bytes, ..new };
             self.failed -= 1;
+            self.in_order = false;
         } else {
-            self.blocks.push_back(new);
+            self.push(new);
         }
         let mut report = Report::default();
         self.shrink(&mut report);
         self.advance(&mut report);
         report
+    }
+
+    fn push(&mut self, mut block: Block) {
+        let before = self.blocks.back().map(|before| before.last_key);
+        block.last_key = block.handed.keys().last().or(before).unwrap_or_default();
+        // In a row of billions the keys begin anew.
+        self.in_order = before.is_none_or(|before| self.in_order && before <= block.last_key);
+        self.blocks.push_back(block);
     }
 
     /// A broken event came: the cursor stays before it, so that a resume brings it again.
@@ -253,7 +252,7 @@ impl Cursor {
         if !known {
             self.failed += 1;
             let state = State::Failed;
-            self.blocks.push_back(Block { broken: true, state, ..Block::new(id, None, Handed::Nothing, 1) });
+            self.push(Block { broken: true, state, ..Block::new(id, None, Handed::Nothing, 1) });
         }
         let mut report = Report::default();
         self.shrink(&mut report);
@@ -269,10 +268,10 @@ impl Cursor {
         }
         let first = self.blocks.iter().position(|block| block.id.is_some());
         let Some(place) = first.filter(|place| self.blocks[*place].broken) else { return false };
-        let Some(Block { id: Some(id), hash, .. }) = self.blocks.remove(place) else { return false };
+        let Some(Block { id: Some(id), .. }) = self.blocks.remove(place) else { return false };
         self.failed -= 1;
-        self.commit(&id);
-        self.seen.insert(hash);
+        self.seen.insert(Seen::hash(&id));
+        self.commit(id);
         self.advance(&mut Report::default());
         self.id.is_some() && !self.unusable
     }
@@ -286,7 +285,11 @@ impl Cursor {
     pub(crate) fn handled(&mut self, keys: &RangeInclusive<u32>, ok: bool) -> Report {
         let mut report = Report::default();
         let mut left = keys.end().saturating_sub(*keys.start()).saturating_add(1) as usize;
-        for block in self.blocks.iter_mut().filter(|block| block.state == State::InHand) {
+        let first = match self.in_order {
+            true => self.blocks.partition_point(|block| block.last_key < *keys.start()),
+            false => 0,
+        };
+        for block in self.blocks.range_mut(first..).filter(|block| block.state == State::InHand) {
             let failed = &mut block.failed;
             let taken = block.handed.take(keys, |place| {
                 if !ok {
@@ -303,12 +306,9 @@ impl Cursor {
                 if block.state == State::Done {
                     report.skipped.extend(block.losses());
                     block.failed.clear();
-                    if block.id.is_some() {
-                        self.seen.insert(block.hash);
-                    }
                 }
             }
-            if left == 0 {
+            if left == 0 || (self.in_order && block.last_key >= *keys.end()) {
                 break; // What comes after them is not searched.
             }
         }
@@ -340,10 +340,10 @@ impl Cursor {
 
     /// It can't come again as something new.
     fn seen_done(&mut self, block: &Block) {
-        match block.id.as_deref() {
-            None | Some("") => {} // That clears the cursor and names nothing.
-            Some(id) if block.bytes == 0 => self.seen.insert(Seen::hash(&Seen::mark(id))),
-            Some(_) => self.seen.insert(block.hash),
+        match (block.id.as_deref(), block.hash) {
+            (None | Some(""), _) | (_, None) => {} // That clears the cursor and names nothing.
+            (Some(id), _) if block.bytes == 0 => self.seen.insert(Seen::mark(id)),
+            (Some(_), Some(hash)) => self.seen.insert(hash),
         }
     }
 
@@ -352,7 +352,7 @@ impl Cursor {
         while self.blocks.front().is_some_and(|block| block.state == State::Done) {
             let Some(block) = self.blocks.pop_front() else { return };
             self.seen_done(&block);
-            if let Some(id) = &block.id {
+            if let Some(id) = block.id {
                 self.commit(id);
                 report.moved = true;
             }
@@ -360,13 +360,13 @@ impl Cursor {
     }
 
     /// Whether an event with this id is in hand or was handled; and its place in the order of handling.
-    pub(crate) fn is_repeat(&self, id: &str) -> Option<u64> {
+    pub(crate) fn is_repeat(&mut self, id: &str) -> Option<u64> {
         if id.is_empty() {
             return None;
         }
         let hash = Seen::hash(id);
         let is_mine =
-            |block: &&Block| block.hash == hash && block.bytes > 0 && block.id.as_deref() == Some(id);
+            |block: &&Block| block.hash == Some(hash) && block.bytes > 0 && block.id.as_deref() == Some(id);
         match self.blocks.iter().find(is_mine) {
             Some(block) if block.state == State::Failed => None,
             Some(_) => Some(u64::MAX),
@@ -398,9 +398,9 @@ impl Cursor {
     }
 
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.
-    pub(crate) fn is_passed(&self, id: &str) -> bool {
+    pub(crate) fn is_passed(&mut self, id: &str) -> bool {
         let waits = |block: &Block| block.bytes == 0 && block.id.as_deref() == Some(id);
-        self.blocks.iter().any(waits) || self.seen.place(Seen::hash(&Seen::mark(id))).is_some()
+        self.blocks.iter().any(waits) || self.seen.place(Seen::mark(id)).is_some()
     }
 
     /// Events that failed and did not come again: their ids, where they have any.
@@ -421,5 +421,64 @@ impl Cursor {
     /// Events in hand, and their bytes.
     pub(crate) fn in_hand(&self) -> (usize, usize) {
         self.in_hand
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// An event with so many messages to handle; its id is the next, or one of those before.
+        Arrive { messages: u32, again: Option<u32> },
+        /// So many keys from this one on are reported.
+        Handled { first: u32, count: u32, ok: bool },
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            4 => (0..4_u32).prop_map(|messages| Step::Arrive { messages, again: None }),
+            2 => (0..4_u32, 0..20_u32).prop_map(|(messages, id)| Step::Arrive { messages, again: Some(id) }),
+            4 => (0..40_u32, 0..6_u32, any::<bool>())
+                .prop_map(|(first, count, ok)| Step::Handled { first, count, ok }),
+        ];
+        prop::collection::vec(step, 0..60)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_report_finds_what_a_search_through_all_that_is_in_hand_finds(steps in steps()) {
+            let (mut ours, mut plain) = (Cursor::default(), Cursor::default());
+            let (mut next_id, mut next_key) = (0, 1);
+            for step in steps {
+                match step {
+                    Step::Arrive { messages, again } => {
+                        let id = again.unwrap_or(next_id).to_string();
+                        next_id += u32::from(again.is_none());
+                        let keys: Vec<_> = (0..messages).map(|place| (next_key + place, place)).collect();
+                        next_key += messages;
+                        let handed = match keys[..] {
+                            [] => Handed::Nothing,
+                            [(key, _)] => Handed::One(key),
+                            _ => Handed::Several(keys),
+                        };
+                        let came = Came { id: Some(&id), print: None, resumed: again.is_some() };
+                        prop_assert_eq!(ours.arrive(came, handed.clone(), 10), plain.arrive(came, handed, 10));
+                    }
+                    Step::Handled { first, count, ok } => {
+                        let keys = first..=first + count;
+                        plain.in_order = false;
+                        prop_assert_eq!(ours.handled(&keys, ok), plain.handled(&keys, ok));
+                    }
+                }
+                prop_assert_eq!(ours.in_hand(), plain.in_hand());
+                prop_assert_eq!((ours.committed(), ours.held()), (plain.committed(), plain.held()));
+            }
+        }
     }
 }

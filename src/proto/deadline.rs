@@ -47,10 +47,12 @@ impl Budget {
         }
     }
 
-    /// Makes it full again; it runs on if it ran.
-    pub(crate) fn rearm(&mut self, now: Instant) {
+    /// Makes it full again; it runs on if it ran. Whether it was not full.
+    pub(crate) fn rearm(&mut self, now: Instant) -> bool {
+        let before = (self.spent, self.since);
         self.spent = Duration::ZERO;
         self.since = self.since.map(|_| now);
+        before != (self.spent, self.since)
     }
 
     /// When it will be used up; `None` while it does not run.

@@ -205,12 +205,18 @@ impl IoFailure {
 /// An event id as a header value: its UTF-8 bytes, one `char` each. `None` where no header can carry it unchanged:
 /// control characters are refused, and white space at an edge would be trimmed.
 pub(crate) fn header_value(id: &str) -> Option<String> {
-    let edge = |c: Option<char>| matches!(c, Some(' ' | '\t'));
-    if id.is_empty() || edge(id.chars().next()) || edge(id.chars().next_back()) {
-        return None;
-    }
+    fits_header(id).then(|| id.bytes().map(char::from).collect())
+}
+
+/// Whether there is such a value.
+pub(crate) fn fits_header(id: &str) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let carried = |b: u8| b == b'\t' || (b >= 0x20 && b != 0x7F);
-    id.bytes().all(carried).then(|| id.bytes().map(char::from).collect())
+    let bytes = id.as_bytes();
+    !id.is_empty()
+        && !is_space(bytes.first())
+        && !is_space(bytes.last())
+        && bytes.iter().copied().all(carried)
 }
 
 /// Seconds since the Unix epoch of `Sun, 06 Nov 1994 08:49:37 GMT`, the one date form that may be sent today.

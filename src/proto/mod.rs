@@ -62,9 +62,9 @@ mod time;
 mod timeouts;
 mod timer;
 
-use landfall_wire::sorted;
 #[doc(inline)]
 pub use landfall_wire::{jsonrpc, sse};
+use landfall_wire::{ring, sorted};
 
 pub use client::{CallSpec, Client, Input, Load, Output, Terms};
 pub use config::{Config, OnGap, Options};

@@ -1,19 +1,17 @@
 //! Events that come again: on a live stream that repeats itself, and on a resumed one of a server that replays what
 //! other streams have brought.
 //!
-//! Beside the ids of its own stream, an event is known by its id *with* its payload. What is live only adds to a ring;
-//! it is put in order when a resume asks.
+//! Beside the ids of its own stream, an event is known by its id *with* its payload. What is live only adds to a ring,
+//! until a resume asks.
 
-use std::collections::VecDeque;
-use std::num::NonZeroU64;
-
+use super::ring::{key, Key, Keyed, Ring};
 use super::ExchangeId;
 
-/// A hash of an event's id and payload. (Never 0, as below: thousands are kept, and `None` takes no room of its own.)
-pub(crate) type Print = NonZeroU64;
+/// A hash of an event's id and payload.
+pub(crate) type Print = Key;
 
 /// A stream's name: of its call, by its POST.
-pub(crate) type Name = NonZeroU64;
+pub(crate) type Name = Key;
 
 /// So many events of a live stream are remembered for it: servers that repeat themselves do so at once.
 const NEAR: usize = 16;
@@ -41,60 +39,60 @@ impl Near {
 /// One event, or a block that only has an id.
 #[derive(Copy, Clone, Debug)]
 struct Came {
-    id: u64,
+    id: Key,
     print: Option<Print>,
     /// The stream that brought it live: what a resume brings proves nothing of ids.
     live_on: Option<Name>,
 }
 
+const BY_PRINT: usize = 0;
+const BY_LIVE_ID: usize = 1;
+
+impl Keyed<2> for Came {
+    fn keys(&self) -> [Option<Key>; 2] {
+        [self.print, self.live_on.map(|_| self.id)]
+    }
+}
+
 /// The last events of all streams of a session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Repeats {
     seed: u64,
-    came: VecDeque<Came>,
-    /// Prints of all but the last `unordered` of these, in order.
-    ordered: Vec<Print>,
-    unordered: usize,
+    came: Ring<Came, 2>,
+    /// A resume has asked: from then on each id is compared with those before it.
+    asked: bool,
     /// An id came live on two streams: this server's ids are those of its streams.
     per_stream: bool,
 }
 
 impl Repeats {
     const MOST: usize = 4_096;
-    /// So many that are not in order yet are looked through one by one.
-    const LOOSE: usize = 64;
 
     /// Nothing has come yet.
     pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, ..Self::default() }
+        Self { seed, came: Ring::new(Self::MOST), asked: false, per_stream: false }
     }
 
     /// The hash of an event.
     pub(crate) fn print(&self, id: &str, payload: &str) -> Print {
-        non_zero(hash(hash(self.seed, id), payload))
+        key(hash(hash(self.seed, id), payload))
     }
 
     /// An event came: live on this stream, or by a resume. `print` is none where it has no payload.
     pub(crate) fn note(&mut self, id: &str, print: Option<Print>, live_on: Option<Name>) {
-        if self.per_stream {
-            return;
+        if !self.per_stream {
+            self.add(Came { id: key(hash(self.seed, id)), print, live_on });
         }
-        if self.came.len() == Self::MOST {
-            self.came.pop_front();
-        }
-        self.came.push_back(Came { id: hash(self.seed, id), print, live_on });
-        self.unordered = (self.unordered + 1).min(self.came.len());
     }
 
     /// Whether any stream has brought this event, where that means something.
     pub(crate) fn knows(&mut self, print: Print) -> bool {
-        if self.unordered > Self::LOOSE || self.ordered.is_empty() {
-            self.order();
+        if !self.asked {
+            self.asked = true;
+            let came = std::mem::replace(&mut self.came, Ring::new(Self::MOST));
+            came.into_row().for_each(|came| self.add(came));
         }
-        let loose = || self.came.iter().rev().take(self.unordered);
-        !self.per_stream
-            && (self.ordered.binary_search(&print).is_ok() || loose().any(|came| came.print == Some(print)))
-            && !self.loose_is_per_stream()
+        !self.per_stream && self.came.find(BY_PRINT, print).is_some()
     }
 
     /// Whether this stream brought the event live.
@@ -102,39 +100,21 @@ impl Repeats {
         self.came.iter().any(|came| came.print == Some(print) && came.live_on == Some(stream))
     }
 
-    /// Puts all in order, and looks for an id that came live on two streams.
-    fn order(&mut self) {
-        let mut ids: Vec<(u64, Name)> =
-            self.came.iter().filter_map(|came| Some((came.id, came.live_on?))).collect();
-        ids.sort_unstable();
-        if ids.windows(2).any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1) {
-            self.per_stream = true;
-            self.came.clear();
-            self.ordered.clear();
-        } else {
-            self.ordered = self.came.iter().filter_map(|came| came.print).collect();
-            self.ordered.sort_unstable();
+    fn add(&mut self, came: Came) {
+        if self.asked && came.live_on.is_some() {
+            let before = self.came.find(BY_LIVE_ID, came.id);
+            self.per_stream |= before.is_some_and(|(_, before)| before.live_on != came.live_on);
         }
-        self.unordered = 0;
-    }
-
-    /// A repeat is about to be told: what came since all was put in order may say that it is none.
-    fn loose_is_per_stream(&mut self) -> bool {
-        let has_live = self.came.iter().rev().take(self.unordered).any(|came| came.live_on.is_some());
-        if has_live {
-            self.order();
+        match self.per_stream {
+            true => self.came = Ring::new(Self::MOST),
+            false => self.came.push(came),
         }
-        self.per_stream
     }
 }
 
 /// The name of a stream.
 pub(crate) fn stream_of(call: super::CallId, post: ExchangeId) -> Name {
-    non_zero(u64::from(call.0) << 32 | u64::from(post.0))
-}
-
-fn non_zero(word: u64) -> NonZeroU64 {
-    NonZeroU64::new(word).unwrap_or(NonZeroU64::MAX)
+    key(u64::from(call.0) << 32 | u64::from(post.0))
 }
 
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -144,7 +124,7 @@ fn mix(lane: u64, word: u64) -> u64 {
 }
 
 /// A seeded hash, quick on long texts: four lanes of words. Whoever can make two payloads alike can only lose his own.
-fn hash(seed: u64, text: &str) -> u64 {
+pub(crate) fn hash(seed: u64, text: &str) -> u64 {
     const LANES: usize = 4;
     const BLOCK: usize = LANES * 8;
     let mut lanes = [seed, seed.rotate_left(16), seed.rotate_left(32), seed.rotate_left(48)];
@@ -165,14 +145,14 @@ fn hash(seed: u64, text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{hash, non_zero, Came, Near, Repeats};
+    use super::{hash, key, Came, Near, Repeats};
 
     const A: u64 = 1;
     const B: u64 = 2;
 
     fn came(repeats: &mut Repeats, id: &str, payload: &str, stream: u64, live: bool) {
         let print = repeats.print(id, payload);
-        repeats.note(id, Some(print), live.then(|| non_zero(stream)));
+        repeats.note(id, Some(print), live.then(|| key(stream)));
     }
 
     fn knows(repeats: &mut Repeats, id: &str, payload: &str) -> bool {
@@ -196,7 +176,7 @@ mod tests {
         assert!(knows(&mut repeats, "1", "x"));
         came(&mut repeats, "1", "y", B, false);
         assert!(knows(&mut repeats, "1", "x"), "a resume proves nothing");
-        repeats.note("1", None, Some(non_zero(B)));
+        repeats.note("1", None, Some(key(B)));
         assert!(!knows(&mut repeats, "1", "x"));
         came(&mut repeats, "2", "x", A, true);
         assert!(!knows(&mut repeats, "2", "x"), "for good");
@@ -212,19 +192,20 @@ mod tests {
         assert!(!knows(&mut repeats, "903", "x"));
         for n in 5_000..5_010 {
             came(&mut repeats, &n.to_string(), "x", A, false);
-            assert!(knows(&mut repeats, &n.to_string(), "x"), "before it is put in order");
+            assert!(knows(&mut repeats, &n.to_string(), "x"));
         }
     }
 
     #[test]
     fn a_session_remembers_its_events_in_less_than_128_kib() {
-        assert!(size_of::<Came>() * Repeats::MOST + 8 * Repeats::MOST <= 128 << 10);
+        let (ring, indexes) = (size_of::<Came>() * Repeats::MOST, 2 * size_of::<u16>() * 2 * Repeats::MOST);
+        assert!(ring + indexes <= 128 << 10);
     }
 
     #[test]
     fn a_live_stream_asks_its_last_16() {
         let mut near = Near::default();
-        let print = non_zero;
+        let print = key;
         for word in 1..=17 {
             near.note(print(word));
         }
@@ -251,7 +232,7 @@ mod tests {
     fn an_id_that_comes_twice_on_one_stream_is_a_name_for_all_the_same() {
         let mut repeats = Repeats::new(7);
         came(&mut repeats, "1", "x", A, true);
-        repeats.note("1", None, Some(non_zero(A)));
+        repeats.note("1", None, Some(key(A)));
         assert!(knows(&mut repeats, "1", "x"));
     }
 }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::cursor::Cursor;
-use super::event_ids::EventIds;
+use super::event_ids::{EventIds, Prefix};
 use super::gap::GapWatch;
 use super::http::ResponseHead;
 use super::machines::race::Race;
 use super::repeats::Near;
 use super::sse::Decoder;
 use super::time::Instant;
-use super::ExchangeId;
+use super::{CallId, ExchangeId};
 
 /// Where a lineage stands. Each state owns only its own data.
 pub(crate) enum Phase {
@@ -146,6 +146,8 @@ pub(crate) struct Stream {
     pub(crate) cursor: Cursor,
     /// What is known of the ids of events, in the session that its POST went to.
     pub(crate) ids: EventIds,
+    /// The prefix of ids that it is known to use there.
+    pub(crate) prefix: Option<Prefix>,
     /// What it brought last, whoever repeats it.
     pub(crate) near: Near,
     pub(crate) gaps: GapWatch,
@@ -207,6 +209,7 @@ impl Stream {
             post,
             cursor: Cursor::default(),
             ids: ids.clone(),
+            prefix: None,
             near: Near::default(),
             gaps: GapWatch::default(),
             retry: None,
@@ -293,6 +296,20 @@ impl Stream {
     /// The cursor, where a resume is possible.
     pub(crate) fn cursor(&self) -> Option<&str> {
         self.cursor.usable()
+    }
+
+    /// An id with this prefix came: whoever else uses it is to know.
+    pub(crate) fn counts_with(&mut self, prefix: &str, call: CallId) {
+        let prefix = Prefix::new(prefix);
+        if self.prefix.replace(prefix) != Some(prefix) {
+            self.ids.shares(prefix, call);
+        }
+    }
+
+    /// A resume opened.
+    pub(crate) fn resumed(&mut self) {
+        self.gaps.resumed();
+        self.prefix = None;
     }
 
     /// Something new came: whatever failed before is over.

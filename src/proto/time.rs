@@ -25,7 +25,7 @@ impl Instant {
 
     /// So long before; not before the beginning of time.
     pub(crate) fn before(self, wait: Duration) -> Self {
-        Self(self.0.saturating_sub(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_sub(micros(wait)))
     }
 
     /// The time from `earlier` to here; zero if `earlier` is later (a Worker's clock may stand still).
@@ -39,8 +39,13 @@ impl Add<Duration> for Instant {
 
     /// Saturates: a wait beyond the end of time is a wait for ever.
     fn add(self, wait: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(micros(wait)))
     }
+}
+
+/// Whole microseconds of a wait, saturated. (`as_micros` has 128 bits, which no module's machine has.)
+fn micros(wait: Duration) -> u64 {
+    wait.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(wait.subsec_micros()))
 }
 
 /// Whole milliseconds of a duration, as events, diagnostics and counters give them.

@@ -1,8 +1,11 @@
 //! One table of named timers. Every deadline of the core is in it, under the name of its clock.
 
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::sorted::{SortedMap, SortedSet};
+use super::sorted::SortedMap;
 use super::time::Instant;
 use super::CallId;
 
@@ -32,6 +35,20 @@ pub enum Clock {
 }
 
 impl Clock {
+    /// Each of them, in their order.
+    const EACH: [Self; 10] = [
+        Self::Refusal,
+        Self::Deadline,
+        Self::FirstByte,
+        Self::Call,
+        Self::Recovery,
+        Self::Idle,
+        Self::Handshake,
+        Self::Connect,
+        Self::Wait,
+        Self::Close,
+    ];
+
     /// The option that sets it; of a clock that no option sets, a word.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -93,54 +110,79 @@ impl Late {
 }
 
 /// All armed timers: at most one per owner and clock.
+///
+/// A timer that is moved to later, as each event moves some, stays where it is in the queue; it is put in its place
+/// when it comes to the head of that. What stands at the head is always armed for just then.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    armed: SortedMap<(Owner, Clock), Instant>,
-    due: SortedSet<(Instant, Clock, Owner)>,
+    armed: SortedMap<Owner, Box<[Timer; Clock::EACH.len()]>>,
+    queue: BinaryHeap<Reverse<(Instant, Clock, Owner)>>,
+    /// How many are armed.
+    count: usize,
+}
+
+#[derive(Copy, Clone, Debug, Default)]
+struct Timer {
+    at: Option<Instant>,
+    /// Where it stands in the queue; what else stands there of it is void.
+    queued: Option<Instant>,
 }
 
 impl Timers {
+    /// So many void places in the queue are nobody's concern.
+    const VOID: usize = 64;
+
     /// Arms a timer, or moves it.
     pub(crate) fn set(&mut self, owner: Owner, clock: Clock, at: Instant) {
-        match self.armed.insert((owner, clock), at) {
-            // Many events of one read move a clock to the same instant.
-            Some(old) if old == at => return,
-            Some(old) => _ = self.due.remove(&(old, clock, owner)),
-            None => {}
+        let timer = &mut self.armed.or_default(owner)[clock as usize];
+        if timer.at == Some(at) {
+            return; // Many events of one read move a clock to the same instant.
         }
-        self.due.insert((at, clock, owner));
+        self.count += usize::from(timer.at.is_none());
+        timer.at = Some(at);
+        match timer.queued {
+            Some(queued) if queued <= at => self.moved(owner, clock, queued),
+            _ => {
+                timer.queued = Some(at);
+                self.queue.push(Reverse((at, clock, owner)));
+                self.sweep();
+            }
+        }
     }
 
     /// Stops a timer; a no-op where none is armed.
     pub(crate) fn stop(&mut self, owner: Owner, clock: Clock) {
-        if let Some(at) = self.armed.remove(&(owner, clock)) {
-            self.due.remove(&(at, clock, owner));
+        let Some(timer) = self.armed.get_mut(&owner).map(|timers| &mut timers[clock as usize]) else {
+            return;
+        };
+        if let (Some(_), Some(queued)) = (timer.at.take(), timer.queued) {
+            self.count -= 1;
+            self.moved(owner, clock, queued);
+            self.sweep();
         }
     }
 
     /// Stops every timer of an owner.
     pub(crate) fn release(&mut self, owner: Owner) {
-        while let Some((&(other, clock), _)) = self.armed.at_least(&(owner, Clock::Refusal)) {
-            if other != owner {
-                return;
-            }
-            self.stop(owner, clock);
-        }
+        let Some(timers) = self.armed.remove(&owner) else { return };
+        self.count -= timers.iter().filter(|timer| timer.at.is_some()).count();
+        self.settle();
+        self.sweep();
     }
 
     /// When this timer is due, if it is armed.
     pub(crate) fn at(&self, owner: Owner, clock: Clock) -> Option<Instant> {
-        self.armed.get(&(owner, clock)).copied()
+        self.armed.get(&owner)?[clock as usize].at
     }
 
     /// The earliest timer.
     pub(crate) fn next(&self) -> Option<(Instant, Clock)> {
-        self.due.first().map(|&(at, clock, _)| (at, clock))
+        self.queue.peek().map(|&Reverse((at, clock, _))| (at, clock))
     }
 
     /// Takes the earliest timer that is due at `now`.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<(Owner, Clock)> {
-        let &(at, clock, owner) = self.due.first()?;
+        let &Reverse((at, clock, owner)) = self.queue.peek()?;
         if at > now {
             return None;
         }
@@ -150,6 +192,123 @@ impl Timers {
 
     /// How many timers are armed.
     pub(crate) fn len(&self) -> usize {
-        self.armed.len()
+        self.count
+    }
+
+    /// A timer that stands there in the queue was moved to later, or stopped.
+    fn moved(&mut self, owner: Owner, clock: Clock, queued: Instant) {
+        if self.queue.peek() == Some(&Reverse((queued, clock, owner))) {
+            self.settle();
+        }
+    }
+
+    /// Puts what comes to the head of the queue in its place, until that is armed for just then.
+    fn settle(&mut self) {
+        while let Some(mut head) = self.queue.peek_mut() {
+            let Reverse((queued, clock, owner)) = *head;
+            let timer = self.armed.get_mut(&owner).map(|timers| &mut timers[clock as usize]);
+            let timer = timer.filter(|timer| timer.queued == Some(queued));
+            let at = timer.and_then(|timer| {
+                timer.queued = timer.at;
+                timer.at
+            });
+            match at {
+                Some(at) if at == queued => return,
+                Some(at) => *head = Reverse((at, clock, owner)),
+                None => _ = PeekMut::pop(head),
+            }
+        }
+    }
+
+    /// Makes the queue anew where most of it is void.
+    fn sweep(&mut self) {
+        if self.queue.len() <= 2 * self.count + Self::VOID {
+            return;
+        }
+        let mut queue = Vec::with_capacity(self.count);
+        for (owner, timers) in self.armed.iter_mut() {
+            for (clock, timer) in Clock::EACH.into_iter().zip(timers.iter_mut()) {
+                timer.queued = timer.at;
+                queue.extend(timer.at.map(|at| Reverse((at, clock, *owner))));
+            }
+        }
+        self.queue = queue.into();
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+#[allow(clippy::disallowed_types, reason = "std's map is the oracle")]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Set(Owner, Clock, u64),
+        Stop(Owner, Clock),
+        Release(Owner),
+        PopDue(u64),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let owner =
+            || (0..6_u32).prop_map(|call| if call == 0 { Owner::Session } else { Owner::Call(CallId(call)) });
+        let clock = || prop::sample::select(Clock::EACH.to_vec());
+        let step = prop_oneof![
+            12 => (owner(), clock(), 0..60_u64).prop_map(|(owner, clock, at)| Step::Set(owner, clock, at)),
+            4 => (owner(), clock()).prop_map(|(owner, clock)| Step::Stop(owner, clock)),
+            1 => owner().prop_map(Step::Release),
+            4 => (0..60_u64).prop_map(Step::PopDue),
+        ];
+        prop::collection::vec(step, 0..400)
+    }
+
+    #[test]
+    fn each_clock_stands_at_its_number() {
+        assert!(Clock::EACH.into_iter().enumerate().all(|(place, clock)| clock as usize == place));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_table_of_timers_is_a_plain_one_whose_least_entry_is_searched(steps in steps()) {
+            let (mut ours, mut plain) = (Timers::default(), BTreeMap::<(Owner, Clock), Instant>::new());
+            let least = |plain: &BTreeMap<_, _>| {
+                plain.iter().map(|(&(owner, clock), &at): (&(Owner, Clock), &Instant)| (at, clock, owner)).min()
+            };
+            for step in steps {
+                match step {
+                    Step::Set(owner, clock, at) => {
+                        ours.set(owner, clock, Instant::from_micros(at));
+                        plain.insert((owner, clock), Instant::from_micros(at));
+                    }
+                    Step::Stop(owner, clock) => {
+                        ours.stop(owner, clock);
+                        plain.remove(&(owner, clock));
+                    }
+                    Step::Release(owner) => {
+                        ours.release(owner);
+                        plain.retain(|(other, _), _| *other != owner);
+                    }
+                    Step::PopDue(now) => {
+                        let due = least(&plain).filter(|(at, ..)| *at <= Instant::from_micros(now));
+                        let due = due.map(|(_, clock, owner)| (owner, clock));
+                        due.inspect(|due| _ = plain.remove(due));
+                        prop_assert_eq!(ours.pop_due(Instant::from_micros(now)), due);
+                    }
+                }
+                prop_assert_eq!(ours.next(), least(&plain).map(|(at, clock, _)| (at, clock)));
+                prop_assert_eq!(ours.len(), plain.len());
+                prop_assert!(ours.queue.len() <= 2 * plain.len() + Timers::VOID);
+                for clock in Clock::EACH {
+                    let owner = Owner::Call(CallId(1));
+                    prop_assert_eq!(ours.at(owner, clock), plain.get(&(owner, clock)).copied());
+                }
+            }
+        }
     }
 }

@@ -10,5 +10,6 @@
 mod bytes;
 pub mod json;
 pub mod jsonrpc;
+pub mod ring;
 pub mod sorted;
 pub mod sse;

@@ -38,8 +38,8 @@ export default [
   },
   {
     file: "src/proto/cursor.rs",
-    from: "self.id = (!id.is_empty()).then(|| id.to_string());",
-    to: "self.id = Some(id.to_string());",
+    from: "self.id = Some(id).filter(|id| !id.is_empty());",
+    to: "self.id = Some(id);",
     test: "--test proto sim",
   },
   {
@@ -68,15 +68,21 @@ export default [
   },
   {
     file: "src/proto/cursor.rs",
-    from: "Some(id) if block.bytes == 0 => self.seen.insert(Seen::hash(&Seen::mark(id))),",
+    from: "(Some(id), _) if block.bytes == 0 => self.seen.insert(Seen::mark(id)),",
     to: "",
     test: "--test proto",
   },
   {
     file: "src/proto/cursor.rs",
-    from: "if self.queue.len() > Self::MOST {",
-    to: "if self.queue.len() > 16 {",
+    from: "Self(Ring::new(Self::MOST))",
+    to: "Self(Ring::new(16))",
     test: "--test proto guards::names",
+  },
+  {
+    file: "src/proto/cursor.rs",
+    from: "self.in_order && before <= block.last_key",
+    to: "true",
+    test: "--lib proto::cursor",
   },
   {
     file: "src/proto/deadline.rs",
@@ -248,14 +254,14 @@ export default [
   },
   {
     file: "src/proto/repeats.rs",
-    from: "pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1",
-    to: "pair[0].0 == pair[1].0",
+    from: "before.is_some_and(|(_, before)| before.live_on != came.live_on)",
+    to: "before.is_some()",
     test: "--lib proto::repeats",
   },
   {
     file: "src/proto/repeats.rs",
-    from: "if self.came.len() == Self::MOST {",
-    to: "if false {",
+    from: "Self { seed, came: Ring::new(Self::MOST), asked: false, per_stream: false }",
+    to: "Self { seed, came: Ring::new(8_192), asked: false, per_stream: false }",
     test: "--lib proto::repeats",
   },
   {
@@ -389,5 +395,17 @@ export default [
     from: "if at > now {",
     to: "if at >= now {",
     test: "--test proto",
+  },
+  {
+    file: "src/proto/timer.rs",
+    from: "Some(queued) if queued <= at => self.moved(owner, clock, queued),",
+    to: "Some(queued) if queued <= at => {}",
+    test: "--lib proto::timer",
+  },
+  {
+    file: "src/wire/ring.rs",
+    from: "if from_home & mask >= from_free & mask {",
+    to: "if true {",
+    test: "--lib ring",
   },
 ];

@@ -14,8 +14,8 @@ export default [
   },
   {
     file: "src/proto/machines/call.rs",
-    from: "self.call.rearm(now);\n        self.had_last = false;",
-    to: "self.call.rearm(now);",
+    from: "std::mem::take(&mut self.had_last)",
+    to: "self.had_last",
     test: "--test proto",
   },
   {

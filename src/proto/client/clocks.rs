@@ -8,7 +8,7 @@ use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::recovery::Happened;
-use crate::proto::stream::Phase;
+use crate::proto::stream::{Phase, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Late, Owner};
 use crate::proto::CallId;
@@ -19,10 +19,14 @@ const SLEEP: Duration = Duration::from_secs(30);
 impl Client {
     /// Runs at most one of `callMs` and `recoveryMs`, as the call's state asks.
     pub(super) fn set_clocks(&mut self, now: Instant, call: CallId) {
-        let waits_for_slot = self.is_ready() && self.dispatch.waits(call);
+        let is_ready = self.is_ready();
         let Some(entry) = self.ledger.get(call).filter(|entry| entry.request.kind == Kind::Request) else {
             return;
         };
+        // Nothing that is being read waits for a connection: of a long queue not each event has to ask.
+        let is_read = entry.lineage.stream.as_ref().is_some_and(Stream::is_open);
+        debug_assert!(!(is_read && self.dispatch.waits(call)));
+        let waits_for_slot = !is_read && is_ready && self.dispatch.waits(call);
         let running = if waits_for_slot || entry.lineage.questions > 0 { None } else { running_clock(entry) };
         let owner = Owner::Call(call);
         for (clock, budget) in

@@ -15,6 +15,8 @@ use crate::proto::CallId;
 pub(super) const MESSAGE: &str = "message";
 /// So many events are kept in the diagnostics.
 const MOST_RECENT: usize = 64;
+/// What an id took is used again up to so many bytes.
+const MOST_KEPT: usize = 256;
 
 impl Client {
     /// One block with data. Its id is committed when it was handled, and all before it.
@@ -160,7 +162,7 @@ impl Client {
     fn on_broken(&mut self, now: Instant, call: CallId, id: Option<&str>) {
         let Some(stream) = self.stream(call) else { return };
         if let Some((prefix, _)) = id.and_then(split) {
-            stream.ids.shares(prefix, call);
+            stream.counts_with(prefix, call);
         }
         id.inspect(|id| stream.gaps.passed(id)); // It is told by a warning.
         let (again, report) = stream.cursor.broken(id);
@@ -176,16 +178,18 @@ impl Client {
     fn note_event(&mut self, now: Instant, call: CallId, data: &str, id: Option<&str>) {
         let Some(entry) = self.ledger.get(call) else { return };
         self.stats.events += 1;
-        let diagnostics = &mut entry.diagnostics;
-        diagnostics.events += 1;
-        if diagnostics.recent.len() == MOST_RECENT {
-            diagnostics.recent.pop_front();
-        }
-        diagnostics.recent.push_back(Recent {
-            id: id.map(String::from),
-            at: now.as_millis(),
-            bytes: data.len(),
+        entry.diagnostics.events += 1;
+        let recent = &mut entry.diagnostics.recent;
+        // The oldest makes room, with what its id took.
+        let oldest = if recent.len() == MOST_RECENT { recent.pop_front() } else { None };
+        let room = oldest.and_then(|oldest| oldest.id).filter(|room| room.capacity() <= MOST_KEPT);
+        let id = id.map(|id| {
+            let mut kept = room.unwrap_or_default();
+            kept.clear();
+            kept.push_str(id);
+            kept
         });
+        recent.push_back(Recent { id, at: now.as_millis(), bytes: data.len() });
     }
 
     /// A message came on the call's own stream: its clocks are full again, and whatever failed before is over.
@@ -197,7 +201,7 @@ impl Client {
         if resumed && !has_id {
             return;
         }
-        entry.clocks.recovery.rearm(now);
+        let is_spent = entry.clocks.recovery.rearm(now);
         if let Some(stream) = entry.lineage.stream.as_mut() {
             stream.progressed();
             if let Some(lost_at) = stream.lost_at.take() {
@@ -212,5 +216,8 @@ impl Client {
             }
         }
         self.rearm_call(now, call);
+        if is_spent {
+            self.set_clocks(now, call);
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::proto::config::OnGap;
 use crate::proto::cursor::{Came, Handed, Held, Report};
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
+use crate::proto::event_ids::Prefix;
 use crate::proto::gap::split;
 use crate::proto::jsonrpc::{field, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
@@ -91,7 +92,7 @@ impl Client {
     ) {
         let Some(stream) = self.stream(call) else { return };
         if let Some((prefix, _)) = id.and_then(split) {
-            stream.ids.shares(prefix, call);
+            stream.counts_with(prefix, call);
         }
         let resumed = stream.events().is_some_and(|events| events.resumed);
         if resumed && bytes == 0 && id.is_some_and(|id| !id.is_empty() && stream.cursor.is_passed(id)) {
@@ -112,14 +113,14 @@ impl Client {
         self.on_reported_late(now, call, keys, ok);
         let each = self.ledger.peek(call).is_some_and(|entry| entry.request.wants_tokens);
         let Some(stream) = self.stream(call) else { return };
+        if !each {
+            let report = stream.cursor.handled(keys, ok);
+            return self.heed_report(now, call, report);
+        }
         // Who wants to know the cursors wants each of them.
-        let runs = match each {
-            true => stream.cursor.held_keys(keys).into_iter().map(|key| key..=key).collect(),
-            false => vec![keys.clone()],
-        };
-        for run in runs {
+        for key in stream.cursor.held_keys(keys) {
             let Some(stream) = self.stream(call) else { return };
-            let report = stream.cursor.handled(&run, ok);
+            let report = stream.cursor.handled(&(key..=key), ok);
             self.heed_report(now, call, report);
         }
     }
@@ -133,6 +134,9 @@ impl Client {
 
     fn on_orphans_handled(&mut self, now: Instant, call: CallId, keys: &RangeInclusive<u32>, ok: bool) {
         let Some(lineage) = self.ledger.get(call).map(|entry| &mut entry.lineage) else { return };
+        if lineage.orphans.is_empty() {
+            return;
+        }
         let orphans = std::mem::take(&mut lineage.orphans).into_iter();
         let (reported, held): (Held, Held) = orphans.partition(|(key, _)| keys.contains(key));
         lineage.orphans = held;
@@ -233,7 +237,7 @@ impl Client {
     /// Whether other streams of its session count with this prefix too.
     fn sharing(&mut self, prefix: &str, call: CallId) -> Sharing {
         let Some(ids) = self.stream(call).map(|stream| stream.ids.clone()) else { return Sharing::Proved };
-        if ids.shares(prefix, call) {
+        if ids.shares(Prefix::new(prefix), call) {
             return Sharing::Proved;
         }
         let is_unseen = |stream: &Stream| !stream.gaps.has_prefix() && stream.ids.is(&ids);

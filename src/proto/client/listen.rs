@@ -72,7 +72,7 @@ impl Client {
             self.session.liveness.accepted();
             let resumed = self.stream(call).is_some_and(|stream| stream.cursor().is_some());
             if let Some(stream) = self.stream(call).filter(|_| resumed) {
-                stream.gaps.resumed();
+                stream.resumed();
             }
             let events = Events::new(now, self.decoder(), resumed);
             self.event(now, None, Event::Listen { state: ListenState::Open });

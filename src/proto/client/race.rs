@@ -221,7 +221,7 @@ impl Client {
         };
         stream.phase = Phase::Reading(hedge.exchange, Body::Events(events));
         stream.fed_at = now;
-        stream.gaps.resumed();
+        stream.resumed();
         self.rearm_idle(now, call);
         self.set_clocks(now, call);
         self.feed(now, call, hedge.exchange, &hedge.bytes);

@@ -268,7 +268,7 @@ impl Client {
                 self.session.liveness.accepted();
             }
             if let Some(stream) = self.stream(call) {
-                stream.gaps.resumed();
+                stream.resumed();
                 stream.failures = 0;
             }
             self.call_event(now, call, Event::Open { status: head.status });

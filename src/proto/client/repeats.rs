@@ -15,9 +15,8 @@ impl Client {
     pub(super) fn repeats(&mut self, call: CallId, id: &str, print: Print) -> Option<u64> {
         let stream = self.ledger.get(call)?.lineage.stream.as_mut()?;
         let resumed = stream.is_resumed();
-        let place = stream.cursor.is_repeat(id).filter(|_| resumed);
-        if place.is_some() {
-            return place;
+        if let Some(place) = resumed.then(|| stream.cursor.is_repeat(id)).flatten() {
+            return Some(place);
         }
         let came = match resumed {
             true => stream.ids.knows(print),

@@ -276,10 +276,10 @@ impl Clocks {
         }
     }
 
-    /// `callMs` is full again.
-    pub(crate) fn rearm_call(&mut self, now: Instant) {
-        self.call.rearm(now);
-        self.had_last = false;
+    /// `callMs` is full again. Whether it was not.
+    pub(crate) fn rearm_call(&mut self, now: Instant) -> bool {
+        let had_last = std::mem::take(&mut self.had_last);
+        self.call.rearm(now) || had_last
     }
 }
 
