@@ -14,7 +14,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test engines packaging servers conformance soak bench mutants fuzz matrix build api pack clean distclean
+.PHONY: help demo check test engines packaging relay servers conformance soak bench mutants fuzz matrix build api pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -41,6 +41,11 @@ packaging: ## the packed package in every runtime and bundler
 matrix: ## every fault against landfall and the clients that others wrote, as a table
 	$(parallel) .build .setup-npm
 	@$(env) node tests/matrix/matrix.mjs
+
+relay: ## a relay before the server UPSTREAM, on this machine: www/relay/README.md
+	$(parallel) .build
+	@mkdir -p www/relay/node_modules && ln -sfn ../../../target/npm www/relay/node_modules/landfall
+	@$(env) env PUBLIC=$(if $(SECRET),$(PUBLIC),1) TOOLS='$(or $(TOOLS),*)' PORT=$(or $(PORT),8787) node www/relay/node.mjs
 
 servers: ## the servers that others wrote, over landfall's ways in, as a table
 	$(parallel) .build .setup-servers .setup-npm

@@ -83,9 +83,9 @@ test("what is built and installed is what lock files say", () => {
   }
 });
 
-test("the Worker of www/edge depends on the package that is built here, for there is none on npm", () => {
-  const { landfall } = json("www/edge/package.json").dependencies;
-  assert.equal(join(root, "www/edge", landfall.replace(/^file:/, "")), join(root, "target/npm"));
+test("the Worker of www/relay depends on the package that is built here, for there is none on npm", () => {
+  const { landfall } = json("www/relay/package.json").dependencies;
+  assert.equal(join(root, "www/relay", landfall.replace(/^file:/, "")), join(root, "target/npm"));
   assert.equal(json("target/npm/package.json").name, "landfall");
 });
 

@@ -1,11 +1,12 @@
 // The relay as a Worker, in wrangler's workerd: the same, and what eviction makes of it.
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { node22 } from "../../www/build/node24.mjs";
 import { InMemoryEventStore } from "../migration/event-store.mjs";
+import { installedFile, run } from "../packaging/tools.mjs";
 import { Blocks, blocks, call, landfall, Raw, until } from "./stage.mjs";
 import { startUpstream } from "./upstream.mjs";
 import { folder, startWorker } from "./workerd.mjs";
@@ -68,87 +69,82 @@ async function client(at) {
 /** The same session, wherever the Worker is now. */
 const again = (at, { session }) => new Raw(at.url, { ...headers, "mcp-session-id": session });
 
-const cases = {
-  "carries the calls of an official Client and of landfall's": async (at) => {
-    const official = new Client({ name: "client", version: "1" });
-    await official.connect(new StreamableHTTPClientTransport(new URL(at.url), { requestInit: { headers } }));
-    const answer = await official.callTool({ name: "count", arguments: { key: "official" } });
-    assert.equal(answer.content[0].text, "run 1");
-    await official.close();
-    const session = await landfall.connect(at.url, { headers, relay: true });
-    assert.equal((await session.callTool("count", { key: "landfall" })).content[0].text, "run 1");
-    await session.close();
-  },
+let at;
+before(async () => {
+  if (skip === undefined) at = await staged({});
+});
+after(() => at?.close());
 
-  "keeps what a client missed that went away in mid-call": async (at) => {
-    const raw = await client(at);
-    const gone = new AbortController();
-    const open = await raw.post(call(1, "hold", { key: "away", steps: 2 }, { progressToken: "p" }), {
-      signal: gone.signal,
-    });
-    const { id } = await new Blocks(open).next();
-    await until(() => at.upstream.runs("away") === 1, "the run");
-    gone.abort();
-    at.upstream.release("away");
-    const read = await blocks(await raw.get(id));
-    assert.equal(textOf(read), "held away");
-    const told = read.filter(({ data }) => data?.method === "notifications/progress");
-    assert.deepEqual(
-      told.map(({ data }) => data.params.progress),
-      [1, 2],
-    );
-    assert.equal(at.upstream.runs("away"), 1);
-  },
+test("a Worker carries the calls of an official Client and of landfall's", { skip }, async () => {
+  const official = new Client({ name: "client", version: "1" });
+  await official.connect(new StreamableHTTPClientTransport(new URL(at.url), { requestInit: { headers } }));
+  const answer = await official.callTool({ name: "count", arguments: { key: "official" } });
+  assert.equal(answer.content[0].text, "run 1");
+  await official.close();
+  const session = await landfall.connect(at.url, { headers, relay: true });
+  assert.equal((await session.callTool("count", { key: "landfall" })).content[0].text, "run 1");
+  await session.close();
+});
 
-  "runs ten slow calls of one session at once": async (at) => {
-    const raw = await client(at);
-    const keys = Array.from({ length: 10 }, (_, n) => `slow ${n}`);
-    const open = await Promise.all(keys.map((key, n) => raw.post(call(n, "hold", { key }))));
-    await until(() => keys.every((key) => at.upstream.runs(key) === 1), "ten runs");
-    for (const key of keys) at.upstream.release(key);
-    const read = await Promise.all(open.map((each) => blocks(each)));
-    assert.deepEqual(
-      read.map(textOf),
-      keys.map((key) => `held ${key}`),
-    );
-  },
-
-  "keeps a result of many rows": async (at) => {
-    const raw = await client(at);
-    const read = await blocks(await raw.post(call(1, "large", { size: 1_200_001 })));
-    assert.equal(textOf(read), "é".repeat(1_200_001));
-    assert.equal(textOf(await blocks(await raw.get(read[0].id))), "é".repeat(1_200_001));
-  },
-
-  "has its doors, and its numbers behind the secret": async (at) => {
-    assert.equal((await new Raw(at.url).post(call(1, "count"))).status, 401);
-    assert.equal(
-      (await new Raw(at.url, { ...headers, origin: "https://evil.test" }).post(call(1, "count"))).status,
-      403,
-    );
-    const unknown = new Raw(at.url, { ...headers, "mcp-session-id": "0".repeat(32) });
-    assert.equal((await unknown.post(call(1, "count"))).status, 404);
-    const metrics = await (await fetch(new URL("/metrics", at.url), { headers })).text();
-    assert.match(metrics, /landfall_relay_tool_seconds_count [1-9]/);
-    assert.match(metrics, /landfall_relay_mismatched_sessions_total 1\n/);
-  },
-
-  "ends a session by DELETE, here and at the server": async (at) => {
-    const raw = await client(at);
-    const { size } = at.upstream.sessions;
-    assert.equal((await raw.delete()).status, 204);
-    assert.equal(at.upstream.sessions.size, size - 1);
-    assert.equal((await raw.post(call(1, "count", { key: "x" }))).status, 404);
-  },
-};
-
-describe("the relay as a Worker", { skip }, () => {
-  let at;
-  before(async () => {
-    at = await staged({});
+test("a Worker keeps what a client missed that went away in mid-call", { skip }, async () => {
+  const raw = await client(at);
+  const gone = new AbortController();
+  const open = await raw.post(call(1, "hold", { key: "away", steps: 2 }, { progressToken: "p" }), {
+    signal: gone.signal,
   });
-  after(() => at?.close());
-  for (const [name, run] of Object.entries(cases)) test(name, () => run(at));
+  const { id } = await new Blocks(open).next();
+  await until(() => at.upstream.runs("away") === 1, "the run");
+  gone.abort();
+  at.upstream.release("away");
+  const read = await blocks(await raw.get(id));
+  assert.equal(textOf(read), "held away");
+  const told = read.filter(({ data }) => data?.method === "notifications/progress");
+  assert.deepEqual(
+    told.map(({ data }) => data.params.progress),
+    [1, 2],
+  );
+  assert.equal(at.upstream.runs("away"), 1);
+});
+
+test("a Worker runs ten slow calls of one session at once", { skip }, async () => {
+  const raw = await client(at);
+  const keys = Array.from({ length: 10 }, (_, n) => `slow ${n}`);
+  const open = await Promise.all(keys.map((key, n) => raw.post(call(n, "hold", { key }))));
+  await until(() => keys.every((key) => at.upstream.runs(key) === 1), "ten runs");
+  for (const key of keys) at.upstream.release(key);
+  const read = await Promise.all(open.map((each) => blocks(each)));
+  assert.deepEqual(
+    read.map(textOf),
+    keys.map((key) => `held ${key}`),
+  );
+});
+
+test("a Worker keeps a result of many rows", { skip }, async () => {
+  const raw = await client(at);
+  const read = await blocks(await raw.post(call(1, "large", { size: 1_200_001 })));
+  assert.equal(textOf(read), "é".repeat(1_200_001));
+  assert.equal(textOf(await blocks(await raw.get(read[0].id))), "é".repeat(1_200_001));
+});
+
+test("a Worker has its doors, and its numbers behind the secret", { skip }, async () => {
+  assert.equal((await new Raw(at.url).post(call(1, "count"))).status, 401);
+  assert.equal(
+    (await new Raw(at.url, { ...headers, origin: "https://evil.test" }).post(call(1, "count"))).status,
+    403,
+  );
+  const unknown = new Raw(at.url, { ...headers, "mcp-session-id": "0".repeat(32) });
+  assert.equal((await unknown.post(call(1, "count"))).status, 404);
+  const metrics = await (await fetch(new URL("/metrics", at.url), { headers })).text();
+  assert.match(metrics, /landfall_relay_tool_seconds_count [1-9]/);
+  assert.match(metrics, /landfall_relay_mismatched_sessions_total 1\n/);
+});
+
+test("a Worker ends a session by DELETE, here and at the server", { skip }, async () => {
+  const raw = await client(at);
+  const { size } = at.upstream.sessions;
+  assert.equal((await raw.delete()).status, 204);
+  assert.equal(at.upstream.sessions.size, size - 1);
+  assert.equal((await raw.post(call(1, "count", { key: "x" }))).status, 404);
 });
 
 describe("a session whose object is evicted in mid-call", { skip }, () => {
@@ -206,6 +202,16 @@ describe("a session whose object is evicted in mid-call", { skip }, () => {
       assert.equal(textOf(await blocks(await back.post(call(2, "count", { key: "next" })))), "run 1");
     });
   }
+});
+
+test("the Worker is what wrangler would deploy", { skip }, async (t) => {
+  const place = await folder();
+  t.after(place.remove);
+  const wrangler = installedFile("wrangler/bin/wrangler.js");
+  const told = await run([node22(), wrangler, "deploy", "--dry-run", "--outdir", "built"], place.home);
+  assert.match(told, /SESSIONS \(RelaySession\)/);
+  const built = await readdir(join(place.home, "built"));
+  assert.ok(built.includes("worker.js") && built.some((file) => file.endsWith(".wasm")), built.join());
 });
 
 test("a Worker without a secret answers nobody", { skip }, async (t) => {
