@@ -7,10 +7,11 @@ use std::sync::Once;
 
 use wasm_bindgen::prelude::*;
 
-use super::executor::Executor;
+use super::exchange::response_head;
 use super::host::Host;
 use super::options::{config_error, Object};
 use super::protocol::to_js;
+use super::timer::Timer;
 use super::transport::Transport;
 use crate::proto::{CallId, Client, Config, ConfigError, ExchangeId, Input, Instant, IoFailure, SortedMap};
 
@@ -68,10 +69,8 @@ pub fn create(host: Host, config: &JsValue, _now: f64) -> JsValue {
     };
     let handle = NEXT.get();
     NEXT.set(handle + 1);
-    let url = object.text("url").unwrap_or_default();
     let seed = object.number("seed").unwrap_or_default().to_bits();
-    let transport =
-        Transport::new(Executor::new(handle, schedule), host, url, object.flag("browser"), checked, seed);
+    let transport = Transport::new(Timer::new(handle, schedule), host, checked, seed);
     TRANSPORTS.with_borrow_mut(|all| all.insert(handle, Rc::new(transport)));
     JsValue::from(handle)
 }
@@ -205,6 +204,24 @@ pub fn sent(handle: u32, now: f64, exchange: u32) -> u32 {
     enter(handle, now, |client, now| client.handle_input(now, Input::Sent(ExchangeId(exchange))))
 }
 
+/// The head of a response; `marks` and the target of a redirect: see [`response_head`].
+#[wasm_bindgen]
+#[allow(clippy::too_many_arguments)] // One entry for each head, and no object.
+pub fn head(
+    handle: u32,
+    now: f64,
+    exchange: u32,
+    status: u16,
+    marks: u32,
+    content_type: Option<String>,
+    session_id: Option<String>,
+    retry_after: Option<String>,
+    target: Option<String>,
+) -> u32 {
+    let head = response_head(status, marks, [content_type, session_id, retry_after, target]);
+    enter(handle, now, |client, now| client.handle_input(now, Input::Head(ExchangeId(exchange), head)))
+}
+
 /// Takes bytes of a body.
 #[wasm_bindgen]
 pub fn push(handle: u32, now: f64, exchange: u32, bytes: &[u8]) -> u32 {
@@ -217,14 +234,14 @@ pub fn end(handle: u32, now: f64, exchange: u32) -> u32 {
     enter(handle, now, |client, now| client.handle_input(now, Input::End(ExchangeId(exchange))))
 }
 
-/// Reading a body failed.
+/// A request, or the reading of its body, failed.
 #[wasm_bindgen]
 pub fn fail(handle: u32, now: f64, exchange: u32, message: String, code: String) -> u32 {
     let failure = IoFailure { message, code };
     enter(handle, now, |client, now| client.handle_input(now, Input::Failed(ExchangeId(exchange), failure)))
 }
 
-/// Runs what was scheduled.
+/// What was scheduled: looks at the timer.
 #[wasm_bindgen]
 pub fn poll(handle: u32, now: f64) -> u32 {
     transport(handle).map_or(0, |transport| transport.poll(now))
@@ -236,7 +253,7 @@ pub fn rare(handle: u32) -> JsValue {
     transport(handle).map_or(JsValue::UNDEFINED, |transport| transport.rare())
 }
 
-/// Forgets a transport: its timer stops, its tasks are dropped.
+/// Forgets a transport: its timer stops.
 #[wasm_bindgen]
 pub fn destroy(handle: u32) {
     let gone = TRANSPORTS.with_borrow_mut(|all| all.remove(&handle));

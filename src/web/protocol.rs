@@ -5,8 +5,9 @@
 //! crosses as plain objects.
 //!
 //! An export gives the address of that array, or 0 where there is nothing to tell. It begins with [`HEAD`] numbers: how
-//! many there are in all, the address and length of the text, and how many rare outputs wait for [`Outbox::rare`].
-//! The array and the text are valid until the next export.
+//! many there are in all, the address and length of the text, how many rare outputs wait for [`Outbox::rare`], and the
+//! address and length of the short texts: those of all records, in a row, each of so many UTF-16 units as its record says.
+//! The array and the texts are valid until the next export.
 
 use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
@@ -17,11 +18,11 @@ use crate::proto::{
     CallId, Challenge, ConfigError, Event, Instant, MessageRef, Output, SessionFacts, Settlement,
 };
 
-const HEAD: usize = 4;
+const HEAD: usize = 6;
 
 /// The first number of each record, and how it goes on.
 #[derive(Copy, Clone, PartialEq)]
-enum Record {
+pub(super) enum Record {
     /// The next of the rare outputs.
     Rare = 0,
     /// call, at, key, count, index: `message` events in a row. No key is 0, no call is -1; `index` is the place of the
@@ -41,6 +42,9 @@ enum Record {
     Read = 7,
     /// exchange.
     Abort = 8,
+    /// exchange, call, method, manner, url, address and length of the body, count, lengths: a request to make; see
+    /// [`Outbox::transmit`]. No call is -1, no url and no body are of length 0.
+    Transmit = 9,
 }
 
 /// What is rare.
@@ -123,6 +127,10 @@ pub(super) struct Made {
 pub(super) struct Outbox {
     numbers: Vec<f64>,
     rare: Vec<Out>,
+    /// Texts of records, in a row.
+    texts: String,
+    /// Texts that may be long, each by itself.
+    bodies: Vec<String>,
     /// Where the last record begins, if events may join it.
     run: Option<usize>,
 }
@@ -132,6 +140,8 @@ impl Outbox {
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
         self.rare.clear();
+        self.texts.clear();
+        self.bodies.clear();
         self.run = None;
     }
 
@@ -151,7 +161,7 @@ impl Outbox {
         self.push(Out::Refused { option: error.option, message: error.message });
     }
 
-    /// Adds an output that is the wrapper's to obey. The driver obeys `Transmit` and `Timeout` itself.
+    /// Adds an output that is the wrapper's to obey. The driver obeys `Timeout` itself.
     pub(super) fn add(&mut self, output: Output) {
         match output {
             Output::Event(call, at, Event::Message { message, key, seam }) => {
@@ -176,6 +186,7 @@ impl Outbox {
                 self.record(Record::Read, &[f64::from(exchange.0), f64::from(u8::from(on))]);
             }
             Output::Abort(exchange) => self.record(Record::Abort, &[f64::from(exchange.0)]),
+            Output::Transmit(exchange, request) => self.transmit(exchange, request),
             output => self.rare_output(output),
         }
     }
@@ -213,13 +224,32 @@ impl Outbox {
         self.record(Record::Rare, &[]);
     }
 
-    fn record(&mut self, record: Record, fields: &[f64]) {
+    pub(super) fn record(&mut self, record: Record, fields: &[f64]) {
         if self.numbers.is_empty() {
             self.numbers.extend([0.0; HEAD]);
         }
         self.run = None;
         self.numbers.push(f64::from(record as u8));
         self.numbers.extend(fields);
+    }
+
+    /// More fields of the record that was added last.
+    pub(super) fn go_on(&mut self, fields: &[f64]) {
+        self.numbers.extend(fields);
+    }
+
+    /// The next of the short texts: its length.
+    pub(super) fn text(&mut self, text: &str) -> f64 {
+        self.texts.push_str(text);
+        let units = if text.is_ascii() { text.len() } else { text.encode_utf16().count() };
+        units as f64
+    }
+
+    /// A long text: its address and its length in bytes.
+    pub(super) fn body(&mut self, body: String) -> (f64, f64) {
+        let place = (body.as_ptr() as usize as f64, body.len() as f64);
+        self.bodies.push(body);
+        place
     }
 
     /// A message: the record before it takes it in, where it is the next of the same kind.
@@ -254,7 +284,15 @@ impl Outbox {
             return 0;
         }
         let text = messages.unwrap_or_default();
-        let head = [self.numbers.len(), text.as_ptr() as usize, text.len(), self.rare.len()];
+        let texts = self.texts.as_str();
+        let head = [
+            self.numbers.len(),
+            text.as_ptr() as usize,
+            text.len(),
+            self.rare.len(),
+            texts.as_ptr() as usize,
+            texts.len(),
+        ];
         for (place, number) in self.numbers.iter_mut().zip(head) {
             *place = number as f64;
         }

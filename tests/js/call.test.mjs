@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfigError, ServerError, ToolCallFailedError } from "../../target/modules/api/errors.js";
-import { eventsOf, failure, fakeSession, turn } from "./support/fake-core.mjs";
+import { eventsOf, failure, fakeSession, transmit, turn } from "./support/fake-core.mjs";
 
 test("a call gives its events in order, then one outcome, and then its iteration ends", async () => {
   const { session, core } = await fakeSession();
@@ -250,12 +250,13 @@ test("headers of a call go with the requests of that call alone", async () => {
   };
   const { session, core } = await fakeSession({ fetch, headers: { "x-call": "session" } });
   core.on.drain = () => {
-    // The core sends inside an export, before the wrapper has returned from it.
-    void core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1);
+    // The core sends by the export that makes the call, before the wrapper has returned from it.
+    return { outputs: [transmit(1, { call: 1 })] };
   };
   session.callTool("work", {}, { headers: { "X-Call": "mine" } });
-  void core.host.open(2, "https://server.test/mcp", { method: "POST" }, 2);
-  void core.host.open(3, "https://server.test/mcp", { method: "DELETE" });
+  void core.open(2, { call: 2 });
+  void core.open(3, { method: "DELETE" });
+  await turn();
   await turn();
   assert.deepEqual(sent, ["mine", "session", "session"]);
 });

@@ -6,13 +6,17 @@ import { decoded } from "../../target/modules/core/decoder.js";
 import { readSettings } from "../../target/modules/options/settings.js";
 import { sdkRequestOptions } from "../../target/modules/sdk/request-options.js";
 
-/** Exports that tell `numbers` (without their head), this text and these rare outputs, in a memory of their own. */
-function telling(numbers, messages = [], rare = [], onRare = () => {}) {
+/**
+ * Exports that tell `numbers` (without their head), these messages, short texts and rare outputs, in a memory of their own. A
+ * body stands at 8192.
+ */
+function telling(numbers, messages = [], rare = [], { onRare = () => {}, texts = "", body = "" } = {}) {
   const memory = new WebAssembly.Memory({ initial: 1 });
   const text = messages.length === 0 ? "" : JSON.stringify(messages);
-  const [address, textAt] = [64, 4_096];
-  const { written } = new TextEncoder().encodeInto(text, new Uint8Array(memory.buffer, textAt));
-  const head = [numbers.length + 4, textAt, written, rare.length];
+  const [address, textAt, textsAt, bodyAt] = [64, 4_096, 6_144, 8_192];
+  const put = (each, at) => new TextEncoder().encodeInto(each, new Uint8Array(memory.buffer, at)).written;
+  const head = [numbers.length + 6, textAt, put(text, textAt), rare.length, textsAt, put(texts, textsAt)];
+  put(body, bodyAt);
   new Float64Array(memory.buffer, address).set([...head, ...numbers]);
   const raw = {
     memory,
@@ -70,6 +74,34 @@ test("other records keep their place among them, the rare ones too", () => {
   ]);
 });
 
+test("a request to make is numbers, short texts in a row, and a body by itself", () => {
+  const texts = "https://s.test/ümcp-nameé€acceptx";
+  const numbers = [
+    ...[9, 3, 7, 1, 0, 16, 8_192, 13, 2, 8, 2, 6, 1],
+    ...[8, 2],
+    ...[9, 4, -1, 0, 2, 0, 0, 0, 0],
+  ];
+  const core = telling(numbers, [], [], { texts, body: '{"a":"é€"}' });
+  assert.deepEqual(core.poll(1, 0).outputs, [
+    {
+      ...{
+        out: "transmit",
+        exchange: 3,
+        call: 7,
+        url: "https://s.test/ü",
+        method: "POST",
+        manner: "guarded",
+      },
+      ...{ headers: { "mcp-name": "é€", accept: "x" }, body: '{"a":"é€"}' },
+    },
+    { out: "abort", exchange: 2 },
+    {
+      ...{ out: "transmit", exchange: 4, call: undefined, url: undefined, method: "GET", manner: "bare" },
+      ...{ headers: {}, body: undefined },
+    },
+  ]);
+});
+
 test("what was made or refused stands apart from what else is told", () => {
   const made = { out: "made", call: 1, requestId: "a-1", deadlineMs: 600_000, connectMs: 5_000 };
   const { out: _out, ...rest } = made;
@@ -84,7 +116,9 @@ test("what was made or refused stands apart from what else is told", () => {
 });
 
 test("the memory may grow while the rare ones are asked for", () => {
-  const core = telling([1, 1, 1, 1, 1, 0, 0], [note(1)], [{ out: "closed" }], (memory) => memory.grow(1));
+  const core = telling([1, 1, 1, 1, 1, 0, 0], [note(1)], [{ out: "closed" }], {
+    onRare: (memory) => memory.grow(1),
+  });
   assert.deepEqual(
     core.poll(1, 0).outputs.map(({ out, message }) => [out, message]),
     [

@@ -99,8 +99,8 @@ test("a core that hangs costs its calls the deadline: they fail here, their exch
   core.terms = { deadlineMs: 20, connectMs: 5 };
   const started = performance.now();
   const call = session.callTool("work", {}, { idempotent: true });
-  void core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1).catch(() => {});
-  void core.host.open(2, "https://server.test/mcp", { method: "POST" }, 2).catch(() => {});
+  void core.open(1, { call: 1 }).catch(() => {});
+  void core.open(2, { call: 2 }).catch(() => {});
   const seen = await eventsOf(call);
   const { reason, outcome, retrySafe, message } = seen.at(-1);
   assert.deepEqual([reason, outcome, retrySafe, seen.length], ["deadline_exceeded", "unknown", true, 1]);

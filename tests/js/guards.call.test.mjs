@@ -17,7 +17,7 @@ const nothing = () => {};
 test("what a failure says already is not said twice", async () => {
   const { session, core } = await fakeSession({ headers: () => Promise.reject(new Error("no key")) });
   const call = session.callTool("work");
-  await core.host.open(1, address, { method: "POST" }, 1).catch(nothing);
+  await core.open(1, { call: 1 }).catch(nothing);
   const text = "the request was not sent: headers() threw: no key";
   core.fail(1, { reason: "network_error", outcome: "not_sent", text });
   await assert.rejects(call.result, ({ message }) => message.split("no key").length === 2);

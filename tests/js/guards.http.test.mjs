@@ -9,9 +9,8 @@ import { ServerText } from "../../target/modules/base/server-text.js";
 import { isExposed, refuseAddress } from "../../target/modules/http/addresses.js";
 import { BodyPump } from "../../target/modules/http/body.js";
 import { CredentialRefresh } from "../../target/modules/http/credentials.js";
-import { Exchanges } from "../../target/modules/http/exchanges.js";
 import { fetchOfProvider } from "../../target/modules/http/provider-fetch.js";
-import { readSettings } from "../../target/modules/options/settings.js";
+import { exchangesOf } from "./support/exchanges.mjs";
 import { turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
@@ -74,17 +73,8 @@ test("a flight for credentials begins without what the last one failed with", as
 /** Exchanges over this `fetch`, and the secrets that they told. */
 function exchanges(options) {
   const learned = [];
-  const isReserved = () => false;
-  const sink = {
-    isReserved,
-    sent: nothing,
-    learned: (secret) => learned.push(secret),
-    end: nothing,
-    fail: nothing,
-  };
-  const open = new Exchanges(readSettings(address, options), sink);
-  const ask = (exchange, call) => open.open(exchange, address, { method: "POST" }, nothing, call);
-  return { open, ask, learned };
+  const { open, ask } = exchangesOf(options, { learned: (secret) => learned.push(secret) });
+  return { open, ask: (exchange, call) => ask(exchange, { call }), learned };
 }
 
 test("what the last thousand calls failed with is known, and no more", async () => {
@@ -110,10 +100,9 @@ test("an exchange that landfall ended itself is no reason for its call's failure
       signal.addEventListener("abort", () => reject(signal.reason));
     });
   const { open, ask } = exchanges({ fetch });
-  const asked = ask(1, 7);
+  void ask(1, 7);
   await turn();
   open.abort(1);
-  await assert.rejects(asked, { name: "AbortError" });
   await turn();
   assert.deepEqual(open.failureOf(7), {});
 });

@@ -61,7 +61,7 @@ test("what a provider of credentials failed with is no cause of a call that was 
 test("a call that was cancelled is told without what its last request failed with", async () => {
   const { session, core } = await fakeSession({ headers: () => Promise.reject(new Error("no key")) });
   const [given, lost] = [session.callTool("one"), session.callTool("two")];
-  for (const call of [1, 2]) await core.host.open(call, address, { method: "POST" }, call).catch(nothing);
+  for (const call of [1, 2]) await core.open(call, { call }).catch(nothing);
   core.fail(1, { reason: "cancelled", outcome: "not_sent", text: "cancelled" });
   core.fail(2, { reason: "network_error", outcome: "not_sent", text: "not sent" });
   await assert.rejects(

@@ -3,23 +3,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { BodyPump } from "../../target/modules/http/body.js";
-import { Exchanges } from "../../target/modules/http/exchanges.js";
 import { readState } from "../../target/modules/options/state.js";
+import { exchangesOf } from "./support/exchanges.mjs";
 import { startedTransport, turn } from "./support/fake-core.mjs";
 
 const address = "https://server.test/mcp";
 
 test("a fine response clears what an earlier refusal of the same call left", async () => {
   const responses = [new Response("no", { status: 401 }), new Response("fine")];
-  const settings = { requestInit: {}, handshakeMs: 1_000, fetch: async () => responses.shift() };
-  const sink = { sent: () => {}, push: () => {}, end: () => {}, fail: () => {} };
-  const exchanges = new Exchanges(settings, sink);
-  const open = (exchange) => exchanges.open(exchange, address, { method: "POST" }, () => undefined, 7);
-  await open(1);
-  assert.equal(exchanges.failureOf(7).refusal?.status, 401);
-  await open(2);
-  assert.deepEqual(exchanges.failureOf(7), {});
-  exchanges.abortAll();
+  const { open, ask } = exchangesOf({ fetch: async () => responses.shift() });
+  await ask(1, { call: 7 });
+  assert.equal(open.failureOf(7).refusal?.status, 401);
+  await ask(2, { call: 7 });
+  assert.deepEqual(open.failureOf(7), {});
+  open.abortAll();
 });
 
 test("a body that ends while it is paused is told as ended when reading goes on, and not before", async () => {
@@ -82,7 +79,7 @@ test("a provider that is still at work when the transport ends sends nothing mor
     .send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "work" } })
     .catch(() => undefined);
   await turn();
-  await core.host.open(1, address, { method: "POST" }, 1);
+  await core.open(1, { call: 1 });
   core.tell([{ out: "authorize", call: 1, why: "unauthorized" }]);
   await turn();
   assert.ok(renewal, "the provider is asked");

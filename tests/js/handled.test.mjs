@@ -331,7 +331,7 @@ test("a body is not read while the core holds it back", async () => {
     { highWaterMark: 0 },
   );
   const { core } = await fakeSession({ fetch: async () => new Response(body) });
-  await core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1);
+  await core.open(1, { call: 1 });
   core.on.push = (_handle, _now, exchange, bytes) => {
     // As with a call that has too many events in hand.
     if (bytes[0] === 2) return { outputs: [{ out: "read", exchange, on: false }] };

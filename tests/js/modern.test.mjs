@@ -165,8 +165,8 @@ test("the core is given the Client's Mcp-Param headers beside what is declared, 
   };
   call(4, { ...hostile, "MCP-Param-Other": "o" });
   for (const number of [2, 3, 4]) {
-    const init = { method: "POST", headers: { "mcp-name": "good", "content-type": "application/json" } };
-    await core.host.open(number, "https://server.test/mcp", init, number);
+    const headers = { "mcp-name": "good", "content-type": "application/json" };
+    await core.open(number, { call: number, headers });
   }
   const ours = { "mcp-name": "good", "content-type": "application/json" };
   assert.deepEqual(asked, [ours, { ...ours, "x-trace": "t" }, ours]);

@@ -63,7 +63,7 @@ test("a fetch that rejects in the handshake is told by its own class, with why a
   ]) {
     const { transport, core } = await startedTransport({ fetch: () => Promise.reject(error) });
     const sent = transport.send({ jsonrpc: "2.0", id: 1, method: "initialize", params: {} });
-    await core.host.open(1, "https://server.test/mcp", { method: "POST" }, 1).catch(() => {});
+    await core.open(1, { call: 1 }).catch(() => {});
     const diagnostics = { startedAt: 1, endedAt: 9, recent: [], attempts: [], hint: "cors" };
     core.fail(1, { method: "initialize", reason: "network_error", outcome: "not_sent", diagnostics });
     const thrown = await sent.catch((caught) => caught);

@@ -34,10 +34,10 @@ test("a session tells what the handshake brought", async () => {
       capabilities: { tools: {} },
     },
   );
-  const { url, clientInfo, seed, terminate, full, browser } = cores[0].config;
+  const { url, clientInfo, seed, terminate, full } = cores[0].config;
   assert.deepEqual(
-    { url, clientInfo, terminate, full, browser },
-    { url: address, clientInfo: '{"name":"me","version":"2"}', terminate: true, full: false, browser: false },
+    { url, clientInfo, terminate, full },
+    { url: address, clientInfo: '{"name":"me","version":"2"}', terminate: true, full: false },
   );
   assert.ok(Number.isSafeInteger(seed));
 });

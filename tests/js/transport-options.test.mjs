@@ -97,8 +97,8 @@ test("requestInit belongs to every request, and the user's word on redirects is 
       return new Response(null, { status: 307, headers: { location: "/other" } });
     };
     const { core } = await startedTransport({ fetch, ...options });
-    const head = await core.host.open(1, address, { method: "GET", headers: {}, redirect: "manual" });
-    assert.equal(head.headers.get("location"), "/other");
+    const head = await core.open(1, { method: "GET" });
+    assert.equal(head.target, new URL("/other", address).href);
     return [core.config.redirects, asked[0].redirect, asked[0].credentials];
   };
   const requestInit = { credentials: "include" };
@@ -129,8 +129,11 @@ test("a bare request carries nothing of the user's or of landfall's", async () =
     authProvider: { token: () => "secret" },
   };
   const { core } = await startedTransport(options);
-  const own = { method: "GET", credentials: "omit", redirect: "follow" };
-  await core.host.open(1, address, own, undefined, true);
+  const own = {
+    ...{ method: "GET", redirect: "follow" },
+    ...{ credentials: "omit", referrerPolicy: "no-referrer" },
+  };
+  await core.open(1, { method: "GET", manner: "bare" });
   const [{ url, init }] = asked;
   const { signal, ...rest } = init;
   assert.deepEqual([url, rest], [address, own]);

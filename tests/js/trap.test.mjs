@@ -250,7 +250,7 @@ test("a trap aborts the session's exchanges, and what the instance awaits stays 
   const note = () => {
     settled = true;
   };
-  core.host.open(1, "https://server.test/mcp", { method: "POST" }).then(note, note);
+  core.open(1).then(note, note);
   await turn();
   core.on.poll = trap;
   core.tell([]);

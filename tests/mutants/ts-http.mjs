@@ -243,8 +243,8 @@ export default [
   },
   {
     file: "src/ts/http/exchanges.ts",
-    from: "if (!signal.aborted) this.#note(call, thrown);",
-    to: "this.#note(call, thrown);",
+    from: "if (!this.#isOpen(exchange, entry)) return;\n      this.#open.delete(exchange);",
+    to: "this.#open.delete(exchange);",
     test: "tests/js/guards.http.test.mjs",
   },
   {

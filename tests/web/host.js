@@ -1,21 +1,29 @@
 // The smallest host the driver can have: fetch, microtasks, and a loop that reads bodies.
 export class TestHost {
-  constructor(onPoll, onSent, onChunk, onEnd, onFail) {
-    Object.assign(this, { onPoll, onSent, onChunk, onEnd, onFail });
+  constructor(onPoll, onSent, onHead, onChunk, onEnd, onFail) {
+    Object.assign(this, { onPoll, onSent, onHead, onChunk, onEnd, onFail });
     this.exchanges = new Map();
     this.panics = [];
   }
 
-  open(exchange, url, init) {
+  async transmit(exchange, url, method, headers, body) {
     const controller = new AbortController();
     this.exchanges.set(exchange, { controller });
-    return Promise.resolve().then(async () => {
-      this.onSent(exchange);
-      const response = await fetch(url, { ...init, signal: controller.signal });
+    await undefined;
+    if (!this.exchanges.has(exchange)) return;
+    this.onSent(exchange);
+    const cache = method === "GET" && typeof process === "undefined" ? { cache: "no-store" } : {};
+    const init = { method, headers, body, redirect: "manual", signal: controller.signal, ...cache };
+    try {
+      const response = await fetch(url, init);
       const open = this.exchanges.get(exchange);
-      if (open) open.response = response;
-      return response;
-    });
+      if (!open) return;
+      open.response = response;
+      const value = (name) => response.headers.get(name) ?? undefined;
+      this.onHead(exchange, response.status, value("content-type"), value("mcp-session-id"));
+    } catch (error) {
+      if (this.exchanges.delete(exchange)) this.onFail(exchange, String(error?.message ?? error));
+    }
   }
 
   schedule() {
@@ -51,6 +59,11 @@ export class TestHost {
     const open = this.exchanges.get(exchange);
     this.exchanges.delete(exchange);
     open?.controller.abort();
+  }
+
+  // Nothing is told any more.
+  stop() {
+    for (const exchange of [...this.exchanges.keys()]) this.abort(exchange);
   }
 
   get openCount() {

@@ -16,14 +16,26 @@ extern "C" {
     fn new(
         on_poll: &Closure<dyn FnMut()>,
         on_sent: &Closure<dyn FnMut(u32)>,
+        on_head: &Closure<OnHead>,
         on_chunk: &Closure<dyn FnMut(u32, Uint8Array)>,
         on_end: &Closure<dyn FnMut(u32)>,
         on_fail: &Closure<dyn FnMut(u32, String)>,
     ) -> TestHost;
     #[wasm_bindgen(method)]
+    fn transmit(
+        this: &TestHost,
+        exchange: u32,
+        url: &str,
+        method: &str,
+        headers: &Object,
+        body: Option<String>,
+    ) -> Promise;
+    #[wasm_bindgen(method)]
     fn read(this: &TestHost, exchange: u32) -> Promise;
     #[wasm_bindgen(method)]
     fn abort(this: &TestHost, exchange: u32);
+    #[wasm_bindgen(method)]
+    fn stop(this: &TestHost);
     #[wasm_bindgen(method, getter = openCount)]
     fn open_count(this: &TestHost) -> u32;
     #[wasm_bindgen(method, getter = panicCount)]
@@ -59,11 +71,14 @@ impl Out {
 
 /// Where the closures find the transport once it is made.
 type Seat = Rc<RefCell<Option<(u32, Rc<TestHost>)>>>;
+/// Exchange, status, content type, session id.
+type OnHead = dyn FnMut(u32, u16, Option<String>, Option<String>);
 type Log = Rc<RefCell<Vec<Out>>>;
 
 /// A transport under test.
 pub(crate) struct Rig {
     pub(crate) handle: u32,
+    endpoint: String,
     log: Log,
     host: Rc<TestHost>,
     _keep: Box<dyn std::any::Any>,
@@ -99,7 +114,7 @@ fn record(out: &str, fields: &[(&str, JsValue)]) -> JsValue {
 
 /// What an export told, as src/web/protocol.rs writes it.
 fn told(handle: u32, address: u32) -> Vec<Out> {
-    const HEAD: u32 = 4;
+    const HEAD: u32 = 6;
     if address == 0 {
         return Vec::new();
     }
@@ -109,18 +124,26 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
     let numbers = |at, length| Float64Array::new_with_byte_offset_and_length(&buffer, at, length).to_vec();
     let head = numbers(address, HEAD);
     let records = numbers(address + 8 * HEAD, head[0] as u32 - HEAD);
-    let text = Uint8Array::new_with_byte_offset_and_length(&buffer, head[1] as u32, head[2] as u32).to_vec();
-    let messages: Array = match text.is_empty() {
-        true => Array::new(),
-        false => parse(&String::from_utf8(text).expect("UTF-8")).unchecked_into(),
+    let text = |at: f64, length: f64| {
+        let bytes = Uint8Array::new_with_byte_offset_and_length(&buffer, at as u32, length as u32).to_vec();
+        String::from_utf8(bytes).expect("UTF-8")
     };
+    let messages: Array = match head[2] == 0.0 {
+        true => Array::new(),
+        false => parse(&text(head[1], head[2])).unchecked_into(),
+    };
+    // What the cases send is ASCII: a length is one of bytes, too.
+    let mut texts = text(head[4], head[5]);
     let message = |index: f64| messages.get(index as u32);
     let mut told = Vec::new();
     let mut rare = rare.into_iter();
     let mut rest = records.as_slice();
     while let Some((kind, fields)) = rest.split_first() {
         let kind = *kind as u32;
-        let length = [0, 5, 5, 5, 5, 4, 3, 2, 1][kind as usize];
+        let length = match kind {
+            9 => 8 + 2 * fields[7] as usize,
+            kind => [0, 5, 5, 5, 5, 4, 3, 2, 1][kind as usize],
+        };
         let (fields, after) = fields.split_at(length);
         rest = after;
         match kind {
@@ -163,6 +186,27 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
                 let fields = record(out, &[("exchange", fields[0].into())]);
                 told.push(Out { fields, message: JsValue::UNDEFINED });
             }
+            9 => {
+                let mut next = |length: f64| {
+                    let rest = texts.split_off(length as usize);
+                    std::mem::replace(&mut texts, rest)
+                };
+                let url = next(fields[4]);
+                let headers = Object::new();
+                for lengths in fields[8..].chunks(2) {
+                    let (name, value) = (next(lengths[0]), next(lengths[1]));
+                    let _ = Reflect::set(&headers, &name.into(), &value.into());
+                }
+                let body = (fields[6] > 0.0).then(|| text(fields[5], fields[6]));
+                let fields_of = [
+                    ("exchange", fields[0].into()),
+                    ("method", ["GET", "POST", "DELETE"][fields[2] as usize].into()),
+                    ("url", url.into()),
+                    ("headers", headers.into()),
+                    ("body", body.map_or(JsValue::UNDEFINED, JsValue::from)),
+                ];
+                told.push(Out { fields: record("transmit", &fields_of), message: JsValue::UNDEFINED });
+            }
             kind => panic!("a record of kind {kind}"),
         }
     }
@@ -170,10 +214,16 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
 }
 
 /// Obeys what an export told, and logs the rest.
-fn take(log: &Log, host: &TestHost, told: Vec<Out>) {
+fn take(log: &Log, host: &TestHost, endpoint: &str, told: Vec<Out>) {
     for out in told {
         let exchange = out.number("exchange") as u32;
         match out.text("out").as_str() {
+            "transmit" => {
+                let (url, headers) = (out.text("url"), get(&out.fields, "headers").unchecked_into());
+                let url = if url.is_empty() { endpoint } else { &url };
+                let body = get(&out.fields, "body").as_string();
+                drop(host.transmit(exchange, url, &out.text("method"), &headers, body));
+            }
             "read" => drop(host.read(exchange)),
             "abort" => host.abort(exchange),
             _ => log.borrow_mut().push(out),
@@ -191,17 +241,24 @@ impl Rig {
         let log: Log = Rc::default();
         let seat: Seat = Rc::default();
         let run = {
-            let (log, seat) = (Rc::clone(&log), Rc::clone(&seat));
+            let (log, seat, endpoint) = (Rc::clone(&log), Rc::clone(&seat), url.to_string());
             move |change: &dyn Fn(u32) -> u32| {
                 let Some((handle, host)) = seat.borrow().clone() else { return };
                 let address = change(handle);
-                take(&log, &host, told(handle, address));
+                take(&log, &host, &endpoint, told(handle, address));
             }
         };
-        let (a, b, c, d, e) = (run.clone(), run.clone(), run.clone(), run.clone(), run);
+        let (a, b, c, d, e, f) = (run.clone(), run.clone(), run.clone(), run.clone(), run.clone(), run);
         let on_poll: Closure<dyn FnMut()> = Closure::new(move || a(&|handle| web::poll(handle, now())));
         let on_sent: Closure<dyn FnMut(u32)> =
             Closure::new(move |exchange| e(&|handle| web::sent(handle, now(), exchange)));
+        let on_head: Closure<OnHead> =
+            Closure::new(move |exchange, status, kind: Option<String>, id: Option<String>| {
+                let head = |handle| {
+                    web::head(handle, now(), exchange, status, 0, kind.clone(), id.clone(), None, None)
+                };
+                f(&head);
+            });
         let on_chunk: Closure<dyn FnMut(u32, Uint8Array)> =
             Closure::new(move |exchange, bytes: Uint8Array| {
                 b(&|handle| web::push(handle, now(), exchange, &bytes.to_vec()));
@@ -211,12 +268,14 @@ impl Rig {
         let on_fail: Closure<dyn FnMut(u32, String)> = Closure::new(move |exchange, message: String| {
             d(&|handle| web::fail(handle, now(), exchange, message.clone(), String::new()));
         });
-        let host = Rc::new(TestHost::new(&on_poll, &on_sent, &on_chunk, &on_end, &on_fail));
+        let host = Rc::new(TestHost::new(&on_poll, &on_sent, &on_head, &on_chunk, &on_end, &on_fail));
         let raw: JsValue = AsRef::<JsValue>::as_ref(&*host).clone();
         let made = web::create(raw.unchecked_into(), &config(url, more), now());
         let handle = made.as_f64().expect("valid options") as u32;
         *seat.borrow_mut() = Some((handle, Rc::clone(&host)));
-        Self { handle, log, host, _keep: Box::new((on_poll, on_sent, on_chunk, on_end, on_fail)) }
+        let endpoint = url.to_string();
+        let keep = (on_poll, on_sent, on_head, on_chunk, on_end, on_fail);
+        Self { handle, endpoint, log, host, _keep: Box::new(keep) }
     }
 
     /// A transport to the fault server whose handshake is done.
@@ -228,7 +287,7 @@ impl Rig {
     }
 
     pub(crate) fn take(&self, address: u32) {
-        take(&self.log, &self.host, told(self.handle, address));
+        take(&self.log, &self.host, &self.endpoint, told(self.handle, address));
     }
 
     /// Begins the handshake, which is a call.
@@ -257,7 +316,7 @@ impl Rig {
         let mut told = told(self.handle, address);
         let made = told.remove(0);
         assert_eq!(made.text("out"), "made", "a valid spec");
-        take(&self.log, &self.host, told);
+        take(&self.log, &self.host, &self.endpoint, told);
         made.number("call") as u32
     }
 
@@ -314,6 +373,7 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         assert_eq!(self.host.panic_count(), 0, "the driver never panics");
+        self.host.stop();
         web::destroy(self.handle);
     }
 }

@@ -259,8 +259,8 @@ const house = picture(960, 620, "The house: core, driver, wrapper", [
   text(690, 206, "out: batches of what to tell and do", "quiet"),
   text(20, 240, "src/web: the driver. Rust, wasm32; obeys", "quiet"),
   box(20, 250, 924, 64, [
-    "exports, transport, protocol, options, executor, host",
-    "fetch by the wrapper's open(), one timer; a batch is numbers beside one text; no rules",
+    "exports, transport, protocol, exchange, options, timer, host",
+    "one timer; a batch is numbers beside one text, requests to make among them; no rules",
   ]),
   arrow(
     [

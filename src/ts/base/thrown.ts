@@ -16,11 +16,10 @@ export function textOf(thrown: unknown): string {
   }
 }
 
-/** The same value, or what an export needs to know of one that is too long for it. */
-export function brief(thrown: unknown): unknown {
-  const text = thrown instanceof Error ? thrown.message : thrown;
-  if (typeof text !== "string" || text.length <= mostText) return thrown;
-  return new Error(textOf(thrown), { cause: { code: codeOf(thrown) } });
+/** The message of anything thrown, as far as it has one, or its beginning. Errors of other realms are told by that. */
+export function messageOf(thrown: unknown): string {
+  const { message = thrown } = Object(thrown) as { message?: unknown };
+  return typeof message === "string" ? message.slice(0, mostText) : "";
 }
 
 /** The structured code by which a runtime tells what became of a connection, as in `ECONNRESET`. */

@@ -1,12 +1,13 @@
 // The crossing, on this side: reads what src/web/protocol.rs writes, into records that the rest of the wrapper reads.
 import { timers } from "../base/timers.js";
 import { createCore as createRaw } from "./core.js";
+import { requestOf, Texts, withHead } from "./exchange.js";
 import { parseMessages } from "./parse.js";
 import type { Batch, Core, CoreOutput, CreateCore, RareOutput, RawCore } from "./protocol.js";
 
-// What an array begins with: how many numbers there are in all, where the text is and how long, and how many rare
-// outputs there are.
-const head = 4;
+// What an array begins with: how many numbers there are in all, where the text is and how long, how many rare outputs
+// there are, and where the short texts are and how long.
+const head = 6;
 
 const none: never[] = [];
 
@@ -20,6 +21,7 @@ const resultRecord = 5;
 const openRecord = 6;
 const readRecord = 7;
 const abortRecord = 8;
+const transmitRecord = 9;
 
 /** Makes one instance of the module, whose exports give records. */
 export const createCore: CreateCore = (module) => decoded(createRaw(module, timers));
@@ -58,6 +60,7 @@ export function decoded(raw: RawCore): Core {
     metrics: raw.metrics,
     close: (handle, now) => batch(handle, raw.close(handle, now)),
     sent: (handle, now, exchange) => batch(handle, raw.sent(handle, now, exchange)),
+    head: (handle, now, exchange, head) => batch(handle, withHead(raw.head, handle, now, exchange, head)),
     push: (handle, now, exchange, bytes) => batch(handle, raw.push(handle, now, exchange, bytes)),
     end: (handle, now, exchange) => batch(handle, raw.end(handle, now, exchange)),
     fail: (handle, now, exchange, message, code) =>
@@ -106,6 +109,7 @@ class Reader {
     const number = (place: number) => numbers[place] as number;
     const end = start + number(start);
     const messages = this.#messages(number(start + 1), number(start + 2));
+    const texts = new Texts(this.#text(number(start + 4), number(start + 5)));
     const outputs: CoreOutput[] = [];
     let nextRare = 0;
     let at = start + head;
@@ -146,6 +150,13 @@ class Reader {
           outputs.push({ out: "abort", exchange: number(at + 1) });
           at += 2;
           break;
+        case transmitRecord: {
+          const length = number(at + 7);
+          const body = length === 0 ? undefined : this.#text(number(at + 6), length);
+          outputs.push(requestOf(numbers, at, texts, body));
+          at += 9 + 2 * number(at + 8);
+          break;
+        }
         default:
           throw new Error(`the core tells a record of kind ${record}, which this wrapper does not know`);
       }
@@ -167,8 +178,11 @@ class Reader {
   }
 
   #messages(address: number, length: number): unknown[] {
-    if (length === 0) return [];
-    return parseMessages(this.#decoder.decode(this.#bytes.subarray(address, address + length)));
+    return length === 0 ? none : parseMessages(this.#text(address, length));
+  }
+
+  #text(address: number, length: number): string {
+    return length === 0 ? "" : this.#decoder.decode(this.#bytes.subarray(address, address + length));
   }
 }
 

@@ -5,7 +5,16 @@ import { timers } from "../base/timers.js";
 import type { Failure } from "../http/credentials.js";
 import { type CallHeaders, type ExchangeSettings, Exchanges } from "../http/exchanges.js";
 import type { Instance, Seat } from "./instance.js";
-import type { Batch, Core, CoreConfig, CoreOutput, Host, Refusal, SessionFacts } from "./protocol.js";
+import type {
+  Batch,
+  Core,
+  CoreConfig,
+  CoreOutput,
+  Host,
+  Refusal,
+  SessionFacts,
+  TransmitOutput,
+} from "./protocol.js";
 import { elsewhere, WorkerContext } from "./worker-context.js";
 
 /** What a core tells. `lost` is the wrapper's own word, and the last one. */
@@ -41,6 +50,8 @@ export class CoreHandle {
   readonly #clock: () => number;
   readonly #context = new WorkerContext();
   readonly #log: Log;
+  // The endpoint.
+  readonly #url: string;
   readonly #listener: Listener;
   readonly #exchanges: Exchanges;
   readonly #seat: Seat;
@@ -60,11 +71,13 @@ export class CoreHandle {
     this.#instance = instance;
     this.#clock = clock;
     this.#log = settings.log;
+    this.#url = config.url;
     this.#listener = listener;
     this.#exchanges = new Exchanges(settings, {
       sent: (exchange) => this.#enter((core, handle, now) => core.sent(handle, now, exchange)),
       isReserved: (name) => this.#instance.enter((core) => core.is_reserved(name)) ?? true,
       learned: (secret) => this.ask((core, handle) => core.learn_secret(handle, secret)),
+      head: (exchange, head) => this.#enter((core, handle, now) => core.head(handle, now, exchange, head)),
       push: (exchange, bytes) => this.#enter((core, handle, now) => core.push(handle, now, exchange, bytes)),
       end: (exchange) => this.#enter((core, handle, now) => core.end(handle, now, exchange)),
       fail: (exchange, message, code) =>
@@ -174,11 +187,6 @@ export class CoreHandle {
 
   #host(): Host {
     return {
-      open: (exchange, url, init, call, bare) => {
-        if (bare) return this.#exchanges.openBare(exchange, url, init);
-        const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
-        return this.#exchanges.open(exchange, url, init, headers, call);
-      },
       schedule: () => timers.queueMicrotask(() => this.#enter((core, handle, now) => core.poll(handle, now))),
       panicked: (text) => this.#instance.panicked(text),
     };
@@ -193,7 +201,7 @@ export class CoreHandle {
   #lost(text: string): void {
     if (this.#over) return;
     this.#over = true;
-    this.#exchanges.abandon();
+    this.#exchanges.abortAll();
     this.#queue.push({ out: "lost", text });
     // It may be a caller's own export that trapped: his function returns first.
     timers.queueMicrotask(() => this.#tell());
@@ -203,11 +211,18 @@ export class CoreHandle {
   #isToTell(output: CoreOutput): output is Told & CoreOutput {
     if (output.out === "read") this.#exchanges.read(output.exchange, output.on);
     else if (output.out === "abort") this.#exchanges.abort(output.exchange);
+    else if (output.out === "transmit") this.#transmit(output);
     else if (output.out === "persist") {
       const { out: _out, ...facts } = output;
       this.#listener.persist(facts);
     } else return true;
     return false;
+  }
+
+  #transmit(request: TransmitOutput): void {
+    const { call, url = this.#url } = request;
+    const headers = () => (call === undefined ? undefined : this.#listener.headersOf(call));
+    this.#exchanges.open(request, url, headers);
   }
 
   /** Tells the core what was handled. */

@@ -4,15 +4,11 @@
 import type { CallDiagnostics, Era, FailureReason, Outcome } from "../api/failure.js";
 import type { Metrics } from "../api/metrics.js";
 import type { OnGap } from "../api/options.js";
-import type { Head } from "../http/exchanges.js";
+import type { Head } from "../http/head.js";
+import type { HttpRequest } from "../http/request.js";
 
 /** What the driver asks of the wrapper, one object per handle. None of it may throw. */
 export interface Host {
-  /**
-   * Starts one HTTP request, in a microtask of its own. `call` is the call it is for, where it is for one. A `bare` one
-   * carries nothing of landfall's or of the user's.
-   */
-  open(exchange: number, url: string, init: RequestInit, call?: number, bare?: boolean): Promise<Head>;
   /** Asks for one `poll`, later. */
   schedule(): void;
   /** The text of a panic, just before the trap. */
@@ -30,7 +26,6 @@ export interface CoreConfig {
   clientInfo: string;
   /** JSON text. */
   capabilities: string;
-  browser: boolean;
   /** The endpoint is of another origin than the page. */
   crossOrigin: boolean;
   handshakeMs?: number;
@@ -273,6 +268,11 @@ export interface ScheduleOutput {
   attempt: number;
 }
 
+/** A request to make, in a microtask of its own. Its head is to be told by `head`, or its failure by `fail`. */
+export interface TransmitOutput extends HttpRequest {
+  out: "transmit";
+}
+
 /** Everything the core tells or asks. */
 export type CoreOutput =
   | MessageOutput
@@ -288,6 +288,7 @@ export type CoreOutput =
   | ReadyOutput
   | ToolsOutput
   | DeclareOutput
+  | TransmitOutput
   | { out: "read"; exchange: number; on: boolean }
   | { out: "abort"; exchange: number }
   | { out: "closed" };
@@ -333,6 +334,7 @@ export interface Core {
   close(handle: number, now: number): Batch | undefined;
   /** A request is handed to `fetch`. */
   sent(handle: number, now: number, exchange: number): Batch | undefined;
+  head(handle: number, now: number, exchange: number, head: Head): Batch | undefined;
   push(handle: number, now: number, exchange: number, bytes: Uint8Array): Batch | undefined;
   end(handle: number, now: number, exchange: number): Batch | undefined;
   fail(handle: number, now: number, exchange: number, message: string, code: string): Batch | undefined;
@@ -358,14 +360,29 @@ type Same =
   | "hold"
   | "retire";
 
+/** What crosses as other arguments than here. */
+interface Flat {
+  head(
+    handle: number,
+    now: number,
+    exchange: number,
+    status: number,
+    marks: number,
+    contentType: string | undefined,
+    sessionId: string | undefined,
+    retryAfter: string | undefined,
+    target: string | undefined,
+  ): number;
+}
+
 /** The exports as they are: one that has something to tell gives its address, or 0. */
 export type RawCore = Pick<Core, Same> & {
-  [name in Exclude<keyof Core, Same>]: (...args: Parameters<Core[name]>) => number;
-} & {
-  memory: WebAssembly.Memory;
-  /** The rare outputs of what was told last, in order. */
-  rare(handle: number): RareOutput[];
-};
+  [name in Exclude<keyof Core, Same | keyof Flat>]: (...args: Parameters<Core[name]>) => number;
+} & Flat & {
+    memory: WebAssembly.Memory;
+    /** The rare outputs of what was told last, in order. */
+    rare(handle: number): RareOutput[];
+  };
 
 /** What is rare, before it is decoded: a message is told by its place among those that came along. */
 export type RareOutput =

@@ -1,16 +1,19 @@
 // HTTP requests: their headers, their abort, what became of them.
 import type { ConnectOptions, FetchLike } from "../api/options.js";
 import type { Log } from "../base/log.js";
-import { observed, onAbort, within } from "../base/promise.js";
+import { within } from "../base/promise.js";
+import { isBrowser } from "../base/runtime.js";
 import type { ServerText } from "../base/server-text.js";
-import { brief, harmless, textOf } from "../base/thrown.js";
+import { codeOf, harmless, messageOf, textOf } from "../base/thrown.js";
 import { isExposed } from "./addresses.js";
 import { BodyPump, type BodySink } from "./body.js";
 import type { Credentials, Failure } from "./credentials.js";
+import { type Head, headOf } from "./head.js";
+import { type HttpRequest, initOf, isEndless } from "./request.js";
 import { cancel } from "./source.js";
 import { unheld } from "./unheld.js";
 
-/** What the exchanges tell of bodies. */
+/** What the exchanges tell. */
 export interface ExchangeSink {
   /** A request is handed to `fetch`. */
   sent(exchange: number): void;
@@ -18,8 +21,11 @@ export interface ExchangeSink {
   isReserved(name: string): boolean;
   /** This value goes to the server, and is not to be shown. */
   learned(secret: string): void;
+  /** A response has come; its body is read when that is asked for. */
+  head(exchange: number, head: Head): void;
   push(exchange: number, bytes: Uint8Array): void;
   end(exchange: number): void;
+  /** A request, or the reading of its body, failed. */
   fail(exchange: number, message: string, code: string): void;
 }
 
@@ -58,10 +64,6 @@ export interface ExchangeSettings {
   log: Log;
 }
 
-/** What the core reads of a Response. */
-export type Head = Pick<Response, "status" | "headers"> &
-  Partial<Pick<Response, "redirected" | "type" | "url">>;
-
 /**
  * The HTTP exchanges of one handle: each with an AbortController of its own, so that they can all be ended from here,
  * also when the core that asked for them is lost.
@@ -74,7 +76,7 @@ export class Exchanges {
   readonly #toldSecrets = new Set<string>();
   readonly #reserved = new Map<string, boolean>();
   readonly #failures = new Map<number, Failure>();
-  #muted = false;
+  readonly #isBrowser = isBrowser();
 
   constructor(settings: ExchangeSettings, sink: ExchangeSink) {
     this.#settings = settings;
@@ -82,62 +84,45 @@ export class Exchanges {
   }
 
   /**
-   * Starts a request in a microtask of its own: a `fetch` of the user's never runs inside an export. Resolves with the
-   * head; the body is read when {@link read} says so. `callHeaders` is asked in that microtask. `call` is the call that
-   * it is for, where it is for one.
+   * Starts a request to `url` in a microtask of its own: a `fetch` of the user's never runs inside an export. Its head is
+   * told; the body is read when {@link read} says so. `callHeaders` is asked in that microtask.
    */
-  open(
-    exchange: number,
+  open(request: HttpRequest, url: string, callHeaders: () => CallHeaders | undefined): void {
+    const entry: Exchange = { controller: new AbortController(), call: request.call };
+    this.#open.set(request.exchange, entry);
+    void this.#run(entry, request, url, callHeaders);
+  }
+
+  /** Tells how a request went, unless it is ended from here before: then nothing is told any more. */
+  async #run(
+    entry: Exchange,
+    request: HttpRequest,
     url: string,
-    init: RequestInit,
     callHeaders: () => CallHeaders | undefined,
-    call?: number,
-  ): Promise<Head> {
-    return this.#start(exchange, call, (signal) => this.#send(exchange, url, init, callHeaders(), signal));
-  }
-
-  /** The same, of a request that carries nothing but what is in `init`. */
-  openBare(exchange: number, url: string, init: RequestInit): Promise<Head> {
-    return this.#start(exchange, undefined, (signal) => this.#fetch(url, { ...init, signal }));
-  }
-
-  #start(
-    exchange: number,
-    call: number | undefined,
-    send: (signal: AbortSignal) => Promise<Response>,
-  ): Promise<Head> {
-    const entry: Exchange = { controller: new AbortController(), call };
-    this.#open.set(exchange, entry);
-    const { signal } = entry.controller;
-    return observed(
-      new Promise((resolve, reject) => {
-        // A lost instance must hear nothing: what it awaits would run code of it.
-        const refuse = (thrown: unknown) => {
-          if (!this.#muted) reject(thrown);
-        };
-        const stopListening = onAbort(signal, () => refuse(signal.reason));
-        Promise.resolve()
-          .then(() => send(signal))
-          .then((response) => {
-            refuseRead(response);
-            if (signal.aborted) {
-              cancel(response.body);
-              return;
-            }
-            if (call !== undefined) this.#hear(call, response);
-            entry.pump = new BodyPump(response, this.#bodySink(exchange, call));
-            resolve(response);
-          })
-          .catch((given) => {
-            const thrown = harmless(given);
-            this.#forget(exchange, entry);
-            if (!signal.aborted) this.#note(call, thrown);
-            refuse(brief(thrown));
-          })
-          // A runtime may keep the signal for ever: nothing of the exchange may hang on it.
-          .finally(stopListening);
-      }),
-    );
+  ): Promise<void> {
+    await undefined;
+    const { exchange, call } = request;
+    let head: Head;
+    try {
+      if (!this.#isOpen(exchange, entry)) return;
+      const response = await this.#send(request, url, callHeaders, entry.controller.signal);
+      refuseRead(response);
+      if (!this.#isOpen(exchange, entry)) {
+        cancel(response.body);
+        return;
+      }
+      head = headOf(response, url);
+      if (call !== undefined) this.#hear(call, response);
+      entry.pump = new BodyPump(response, this.#bodySink(exchange, call));
+    } catch (given) {
+      if (!this.#isOpen(exchange, entry)) return;
+      this.#open.delete(exchange);
+      const thrown = harmless(given);
+      this.#note(call, thrown);
+      this.#sink.fail(exchange, messageOf(thrown), codeOf(thrown));
+      return;
+    }
+    this.#sink.head(exchange, head);
   }
 
   /** Reads the body of an exchange, or holds it. */
@@ -179,28 +164,29 @@ export class Exchanges {
     for (const exchange of [...this.#open.keys()]) this.abort(exchange);
   }
 
-  /** Ends all, and lets no promise given to the core settle any more. */
-  abandon(): void {
-    this.#muted = true;
-    this.abortAll();
+  /** Whether it was not ended. */
+  #isOpen(exchange: number, entry: Exchange): boolean {
+    return this.#open.get(exchange) === entry;
   }
 
   async #send(
-    exchange: number,
+    request: HttpRequest,
     url: string,
-    init: RequestInit,
-    callHeaders: CallHeaders | undefined,
+    callHeaders: () => CallHeaders | undefined,
     signal: AbortSignal,
   ): Promise<Response> {
-    const headers = await this.#headers(init.headers, callHeaders, signal).catch((thrown) => {
+    const init = initOf(request, this.#isBrowser);
+    if (request.manner === "bare") return this.#fetch(url, { ...init, signal });
+    const of = callHeaders();
+    const headers = await this.#headers(request.headers, of, signal).catch((thrown) => {
       const known = harmless(thrown);
       throw known instanceof Unsendable ? known : new Unsendable(textOf(known), known);
     });
     this.#keepSecret(headers, url);
     signal.throwIfAborted();
-    this.#sink.sent(exchange);
+    this.#sink.sent(request.exchange);
     const send = () => this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
-    return callHeaders?.keepsAlive === false && isEndless(init) ? unheld(send) : send();
+    return of?.keepsAlive === false && isEndless(request) ? unheld(send) : send();
   }
 
   async #fetch(url: string, init: RequestInit): Promise<Response> {
@@ -220,7 +206,7 @@ export class Exchanges {
    * above any other.
    */
   async #headers(
-    own: HeadersInit | undefined,
+    own: Readonly<Record<string, string>>,
     callHeaders: CallHeaders | undefined,
     signal: AbortSignal,
   ): Promise<Headers> {
@@ -239,7 +225,7 @@ export class Exchanges {
       };
       await this.#asked("authProvider.token()", () => credentials.token(), bearer, signal);
     }
-    for (const [name, value] of new Headers(own)) merged.set(name, value);
+    for (const [name, value] of Object.entries(own)) merged.set(name, value);
     return merged;
   }
 
@@ -347,12 +333,8 @@ export class Exchanges {
 
   /** A response to a call has come. A refusal is kept for the provider of credentials, and for the failure. */
   #hear(call: number, response: Response): void {
-    if (response.status >= 400) this.#keep(call, { refusal: headOf(response) });
+    if (response.status >= 400) this.#keep(call, { refusal: withoutBody(response) });
     else this.#failures.delete(call);
-  }
-
-  #forget(exchange: number, entry: Exchange): void {
-    if (this.#open.get(exchange) === entry) this.#open.delete(exchange);
   }
 }
 
@@ -369,7 +351,7 @@ class Unsendable extends Error {
 }
 
 /** The head of a response, which outlives it: the body is the core's to read. A fetch of the user's may give anything. */
-function headOf(response: Response): Response {
+function withoutBody(response: Response): Response {
   try {
     const { status, statusText, headers } = response;
     return new Response(null, { status, statusText, headers });
@@ -387,9 +369,4 @@ function refuseRead(response: Response): void {
 /** What every browser tells everyone. */
 function isPublic(name: string): boolean {
   return name === "user-agent" || name === "accept-language" || name === "origin" || name === "referer";
-}
-
-/** A stream for what belongs to no call, which may have nothing to say for days. */
-function isEndless({ method, headers }: RequestInit): boolean {
-  return method === "GET" || new Headers(headers).get("mcp-method") === "subscriptions/listen";
 }

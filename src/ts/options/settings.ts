@@ -3,7 +3,7 @@ import { ConfigError } from "../api/errors.js";
 import type { ConnectOptions, FetchLike, OnGap, Replay, Timeouts } from "../api/options.js";
 import { clockText } from "../base/clock-text.js";
 import { Log } from "../base/log.js";
-import { baseUrl, isBrowser, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
+import { baseUrl, isCrossOrigin, isWorkerd, mostConcurrent, randomSeed } from "../base/runtime.js";
 import { ServerText } from "../base/server-text.js";
 import type { CoreConfig, SessionFacts } from "../core/protocol.js";
 import { type ReadProvider, smallProviders } from "../http/credentials.js";
@@ -147,7 +147,6 @@ export function readSettings(
       ...concurrency(core.url),
       ...core,
       seed: randomSeed(),
-      browser: isBrowser(),
       crossOrigin: isCrossOrigin(core.url),
     }),
     endpoint: endpointOf(address),

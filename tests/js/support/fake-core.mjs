@@ -13,7 +13,7 @@ export const emptyModule = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109,
 export const turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 const silent = [
-  ...["cancel", "sent", "push", "end", "fail", "destroy", "gap", "metrics"],
+  ...["cancel", "sent", "push", "end", "destroy", "gap", "metrics"],
   ...["authorized", "reconnect", "learn_secret"],
 ];
 
@@ -40,6 +40,7 @@ export class FakeCore {
   exports;
   #batches = [];
   #reported = [];
+  #requests = new Map();
   #calls = 0;
 
   constructor() {
@@ -57,6 +58,9 @@ export class FakeCore {
       next_request_id: () => `fake-${this.#calls + 1}`,
       close: () => ({ outputs: [{ out: "closed" }] }),
       poll: () => this.#batches.shift(),
+      head: (_handle, _now, exchange, head) => this.#requests.get(exchange)?.resolve(head),
+      fail: (_handle, _now, exchange, message, code) =>
+        this.#requests.get(exchange)?.reject(Object.assign(new Error(message), { code })),
       handled: () => false,
       drain: () => undefined,
       set_version: (_handle, _now, protocolVersion) => ({ outputs: [{ out: "persist", protocolVersion }] }),
@@ -89,6 +93,14 @@ export class FakeCore {
     const text = typeof messages === "string" ? messages : JSON.stringify(messages);
     this.#batches.push({ outputs: decoded(outputs, parseMessages(text)) });
     this.host.schedule();
+  }
+
+  /** Makes a request: resolves with the head that this core is told, or rejects with the failure. */
+  open(exchange, more) {
+    this.tell([transmit(exchange, more)]);
+    return new Promise((resolve, reject) => {
+      this.#requests.set(exchange, { resolve, reject });
+    });
   }
 
   /** The handshake is answered. */
@@ -165,6 +177,12 @@ export class FakeCore {
     const { outputs } = this.on.drain?.() ?? { outputs: [] };
     return { call, requestId: `fake-${call}`, ...this.terms, outputs };
   }
+}
+
+/** A request to make. */
+export function transmit(exchange, more = {}) {
+  const request = { method: "POST", manner: "guarded", headers: {}, call: undefined, url: undefined };
+  return { out: "transmit", exchange, ...request, body: undefined, ...more };
 }
 
 /** A settle output of a call that failed. */

@@ -1,0 +1,68 @@
+// Requests and heads in the form that src/web/exchange.rs knows: numbers and texts.
+import type { Head } from "../http/head.js";
+import type { Manner } from "../http/request.js";
+import type { RawCore, TransmitOutput } from "./protocol.js";
+
+const methods = ["GET", "POST", "DELETE"] as const;
+const manners: readonly Manner[] = ["guarded", "following", "bare"];
+
+/** The short texts of a batch, one after the other. */
+export class Texts {
+  readonly #all: string;
+  #at = 0;
+
+  constructor(all: string) {
+    this.#all = all;
+  }
+
+  /** The next one, of so many UTF-16 units. */
+  next(length: number): string {
+    const start = this.#at;
+    this.#at += length;
+    return this.#all.slice(start, this.#at);
+  }
+}
+
+/** The request whose record begins there. */
+export function requestOf(
+  numbers: Float64Array,
+  at: number,
+  texts: Texts,
+  body: string | undefined,
+): TransmitOutput {
+  const number = (place: number) => numbers[at + place] as number;
+  const [call, urlLength, count] = [number(2), number(5), number(8)];
+  const url = urlLength === 0 ? undefined : texts.next(urlLength);
+  const headers: Record<string, string> = {};
+  for (let place = 9; place < 9 + 2 * count; place += 2) {
+    const name = texts.next(number(place));
+    headers[name] = texts.next(number(place + 1));
+  }
+  return {
+    out: "transmit",
+    exchange: number(1),
+    call: call < 0 ? undefined : call,
+    url,
+    method: methods[number(3)] as TransmitOutput["method"],
+    manner: manners[number(4)] as Manner,
+    headers,
+    body,
+  };
+}
+
+// Bits of one number.
+const challenges = { none: 0, some: 1, scope: 1 + 2 };
+const redirects = { none: 0, leads: 4, followed: 8, hidden: 16 };
+const sameOrigin = 32;
+
+/** Enters by `head`. */
+export function withHead(
+  head: RawCore["head"],
+  handle: number,
+  now: number,
+  exchange: number,
+  { status, challenge, redirect, isSameOrigin, contentType, sessionId, retryAfter, target }: Head,
+): number {
+  const marks = challenges[challenge] + redirects[redirect] + (isSameOrigin ? sameOrigin : 0);
+  return head(handle, now, exchange, status, marks, contentType, sessionId, retryAfter, target);
+}
