@@ -14,7 +14,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test engines packaging relay servers conformance soak bench mutants fuzz matrix build api pack clean distclean
+.PHONY: help demo check test engines packaging relay servers conformance soak bench mutants fuzz matrix build size api pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -71,6 +71,10 @@ fuzz: .setup-wasm .setup-fuzz ## the core under hostile bytes and sequences of e
 
 build: ## the npm package, in target/npm
 	$(parallel) .build
+
+size: ## what takes the space, in the module and in the JavaScript; fails above the budget (LOWER=1: lowers it)
+	$(parallel) .build
+	@$(env) node www/build/size.mjs $(modules) $(package) $(raw) $(if $(LOWER),--lower)
 
 api: ## writes the report of the public types (tests/api) that make check compares
 	$(parallel) .build .setup-npm

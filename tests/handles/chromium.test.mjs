@@ -37,9 +37,10 @@ async function inUse(page, devtools, log) {
     await devtools.send("HeapProfiler.collectGarbage");
   }
   const { usedSize } = await devtools.send("Runtime.getHeapUsage");
-  const memories = await page.evaluate(() =>
-    globalThis.instances.map(({ exports }) => exports.memory.buffer.byteLength),
-  );
+  const memories = await page.evaluate(() => {
+    const isMemory = (each) => each instanceof WebAssembly.Memory;
+    return globalThis.instances.map(({ exports }) => Object.values(exports).find(isMemory).buffer.byteLength);
+  });
   return { heap: usedSize, memories, requests: log.filter(({ closedAt }) => !closedAt).length };
 }
 

@@ -47,9 +47,10 @@ async function inUse() {
     globalThis.gc();
   }
   const instances = made.map((ref) => ref.deref()).filter(Boolean);
+  const memoryOf = ({ exports }) => Object.values(exports).find((each) => each instanceof WebAssembly.Memory);
   return {
     heap: process.memoryUsage().heapUsed,
-    wasm: instances.reduce((sum, { exports }) => sum + exports.memory.buffer.byteLength, 0),
+    wasm: instances.reduce((sum, each) => sum + memoryOf(each).buffer.byteLength, 0),
     instances: instances.length,
     sockets: active("TCPSocketWrap"),
     timers: active("Timeout"),

@@ -7,7 +7,7 @@ import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { toInline } from "../../www/build/core.mjs";
-import { toFactory } from "../../www/build/factory.mjs";
+import { toFactory, withShortNames } from "../../www/build/factory.mjs";
 import { cargoVersion, checkVersion, toManifest } from "../../www/build/stage.mjs";
 
 // A module that counts its calls in its memory, so that two instances can be told apart:
@@ -173,6 +173,40 @@ describe("the factory made from wasm-bindgen's glue", () => {
   for (const [what, [text, message]] of Object.entries(refused)) {
     test(`the build fails on ${what}`, () => assert.throws(() => toFactory(text), { message }));
   }
+});
+
+describe("the factory of a module with short names", () => {
+  const told = `{ "imports": [
+  ["./core_bg.js", "__wbg_log_1f", "A"],
+  ["./core_bg.js", "__wbindgen_throw", "B"]
+ ], "exports": [["count", "C"], ["__wbindgen_start", "D"], ["memory", "E"]] }`;
+  const text = `const import0 = {
+        __proto__: null,
+        __wbg_log_1f: function(arg0) { wasm.count(); },
+        __wbindgen_throw: function(arg0) { wasm.__wbindgen_start(wasm.memory); },
+    };
+    return { "./core_bg.js": import0 };`;
+
+  test("binds and calls them, and nothing else is renamed", () => {
+    assert.equal(
+      withShortNames(text, told),
+      `const import0 = {
+        __proto__: null,
+        A: function(arg0) { wasm.C(); },
+        B: function(arg0) { wasm.D(wasm.E); },
+    };
+    return { a: import0 };`,
+    );
+  });
+
+  test("the build fails where one is not told, or nothing is bound to it", () => {
+    assert.throws(() => withShortNames(text, told.replace('["count", "C"], ', "")), /no export count/);
+    assert.throws(
+      () => withShortNames(text, told.replace("__wbg_log_1f", "__wbg_log_2f")),
+      /bound to __wbg_log_2f/,
+    );
+    assert.throws(() => withShortNames(text, ""), /no names/);
+  });
 });
 
 describe("staging", () => {

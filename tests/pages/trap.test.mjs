@@ -17,7 +17,8 @@ async function trapUnder({ entry, url }) {
     for await (const { type } of each) if (type === "message") break;
   }
   const before = globalThis.instances.length;
-  new Uint8Array(globalThis.instances.at(-1).exports.memory.buffer).fill(0xff);
+  const exported = Object.values(globalThis.instances.at(-1).exports);
+  new Uint8Array(exported.find((each) => each instanceof WebAssembly.Memory).buffer).fill(0xff);
   const results = pending.map(({ result }) =>
     result.then(
       () => "answered",

@@ -9,7 +9,7 @@ if (what === "memory") {
   WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
     construct(target, args) {
       const instance = Reflect.construct(target, args);
-      memories.push(instance.exports.memory);
+      memories.push(Object.values(instance.exports).find((each) => each instanceof WebAssembly.Memory));
       return instance;
     },
   });

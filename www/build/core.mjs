@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { toFactory } from "./factory.mjs";
+import { toFactory, withShortNames } from "./factory.mjs";
 
 /** A module whose default export is the base64 text of the gzipped bytes: no bundler needs to know of a second file. */
 export function toInline(wasm) {
@@ -13,32 +13,60 @@ export function toInline(wasm) {
 }
 
 const kib = (bytes) => `${(bytes.length / 1024).toFixed(1)} KiB`;
+const run = (program, ...args) => execFileSync(program, args, { stdio: ["ignore", "inherit", "inherit"] });
+// The features in use (simd among them) stand in the module's target_features section, which wasm-opt reads. Below 1 024
+// there is but the far end of the stack.
+const SMALL = ["-Oz", "--low-memory-unused"];
 
-function build(raw, out) {
+/** Runs with a folder that is there for as long. */
+function inFolder(use) {
   const work = mkdtempSync(join(tmpdir(), "landfall-"));
   try {
-    const run = (program, ...args) =>
-      execFileSync(program, args, { stdio: ["ignore", "inherit", "inherit"] });
-    run(
-      "wasm-bindgen",
-      ...["--target", "web", "--no-typescript", "--omit-default-module-path"],
-      ...["--remove-name-section", "--remove-producers-section"],
-      ...["--out-dir", work, "--out-name", "core", raw],
-    );
-    const core = toFactory(readFileSync(join(work, "core.js"), "utf8"));
-    // The features in use (simd among them) stand in the module's target_features section, which wasm-opt reads.
-    run("wasm-opt", "-Oz", join(work, "core_bg.wasm"), "-o", join(work, "landfall.wasm"));
-    const wasm = readFileSync(join(work, "landfall.wasm"));
-    const inline = toInline(wasm);
-
-    for (const room of ["core", "entry"]) mkdirSync(join(out, room), { recursive: true });
-    writeFileSync(join(out, "entry/landfall.wasm"), wasm);
-    writeFileSync(join(out, "entry/wasm-inline.js"), inline);
-    writeFileSync(join(out, "core/core.js"), core);
-    console.log(`landfall.wasm ${kib(wasm)}, gzipped ${kib(gzipSync(wasm, { level: 9 }))}`);
+    return use(work);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) build(process.argv[2], process.argv[3]);
+/** Cargo's module with its glue, in a folder, as `core_bg.wasm` and `core.js`. */
+function bind(raw, work, ...more) {
+  const options = ["--target", "web", "--no-typescript", "--omit-default-module-path"];
+  run(
+    "wasm-bindgen",
+    ...options,
+    "--remove-producers-section",
+    ...more,
+    "--out-dir",
+    work,
+    "--out-name",
+    "core",
+    raw,
+  );
+}
+
+/** The module as it is published, but that its functions have their names. */
+export function namedModule(raw) {
+  return inFolder((work) => {
+    bind(raw, work);
+    run("wasm-opt", ...SMALL, "-g", join(work, "core_bg.wasm"), "-o", join(work, "named.wasm"));
+    return readFileSync(join(work, "named.wasm"));
+  });
+}
+
+function make(raw, work, out) {
+  bind(raw, work, "--remove-name-section");
+  const files = [join(work, "core_bg.wasm"), "-o", join(work, "landfall.wasm")];
+  const options = [...SMALL, "--minify-imports-and-exports-and-modules"];
+  const told = execFileSync("wasm-opt", [...options, ...files], { encoding: "utf8" });
+  const core = withShortNames(toFactory(readFileSync(join(work, "core.js"), "utf8")), told);
+  const wasm = readFileSync(join(work, "landfall.wasm"));
+
+  for (const room of ["core", "entry"]) mkdirSync(join(out, room), { recursive: true });
+  writeFileSync(join(out, "entry/landfall.wasm"), wasm);
+  writeFileSync(join(out, "entry/wasm-inline.js"), toInline(wasm));
+  writeFileSync(join(out, "core/core.js"), core);
+  console.log(`landfall.wasm ${kib(wasm)}, gzipped ${kib(gzipSync(wasm, { level: 9 }))}`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  inFolder((work) => make(process.argv[2], work, process.argv[3]));

@@ -85,6 +85,32 @@ return {
 `;
 }
 
+/**
+ * The same text for a module whose imports and exports wasm-opt has given short names: `told` is what it says of them. In both files
+ * the long ones are a twentieth of what goes over the wire, for no text of them is like another.
+ */
+export function withShortNames(factory, told) {
+  const imports = new Map();
+  const exports = new Map();
+  for (const [, name, short] of told.matchAll(/\["\.\/core_bg\.js", "([^"]+)", "([^"]+)"\]/g))
+    imports.set(name, short);
+  for (const [, name, short] of told.matchAll(/\["([^"]+)", "([^"]+)"\]/g)) exports.set(name, short);
+  expect(imports.size > 0 && exports.size > 0, "no names of wasm-opt's");
+  const bound = new Set();
+  const text = factory
+    .replace(/^( {8})(\w+)(?=: function\()/gm, (all, space, name) => {
+      bound.add(name);
+      return imports.has(name) ? space + imports.get(name) : all;
+    })
+    .replace('"./core_bg.js": import0', "a: import0")
+    .replace(/\bwasm\.(\w+)/g, (_, name) => {
+      expect(exports.has(name), `the module has no export ${name}`);
+      return `wasm.${exports.get(name)}`;
+    });
+  for (const name of imports.keys()) expect(bound.has(name), `nothing is bound to ${name}`);
+  return text;
+}
+
 function withoutLoader(glue) {
   const start = glue.search(LOADER_START);
   expect(start >= 0, "no __wbg_load");

@@ -111,7 +111,8 @@ async function stage(modules, out) {
   const files = [...new Set(targets(pkg.exports).map((target) => target.replace(/^\.\//, "")))];
   const entries = files.filter((name) => name.endsWith(".js"));
   const banner = `/*! landfall ${version}, ${pkg.license}; the crates in its module: NOTICE */`;
-  await bundle([...entries, ...SHARED], modules, out, banner);
+  const made = await bundle([...entries, ...SHARED], modules, out, banner);
+  writeFileSync(join(modules, "metafile.json"), JSON.stringify(made));
   const read = (name) => readFileSync(join(modules, name), "utf8");
   const beside = [...declarations(files, read), "entry/landfall.wasm", DECLARATION];
   for (const name of beside) {

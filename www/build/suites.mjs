@@ -51,6 +51,7 @@ export function suites() {
     }),
     check("tsc", ["tsc", "-p", "tsconfig.json", "--noEmit"]),
     check("api report", ["node", "www/build/api.mjs", "target/npm"]),
+    check("size", ["node", "www/build/size.mjs", "target/modules", "target/npm"]),
     check("biome", ["biome", "check", "--error-on-warnings", "."]),
     cargo("core", [], { quick: true }),
     cargo("driver in Node", [...WASM, "--test", "web"], { server: true, quick: true, env: NO_DEBUG }),

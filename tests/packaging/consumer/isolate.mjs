@@ -27,7 +27,8 @@ const PATHS = {
       const steps = [{ message: "open" }, { wait: 20 }, { message: "too late" }, { wait: 60_000 }];
       const lost = session.callTool("scripted", { key: `${key} trapped`, steps });
       for await (const { type } of lost) if (type === "message") break;
-      new Uint8Array(instance.exports.memory.buffer).fill(0xff);
+      const memory = Object.values(instance.exports).find((each) => each instanceof WebAssembly.Memory);
+      new Uint8Array(memory.buffer).fill(0xff);
       const { reason } = await lost.result.catch((error) => error);
       if (reason !== "internal_error") throw new Error(`ended by ${reason}`);
       return session;
