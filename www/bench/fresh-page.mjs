@@ -31,7 +31,9 @@ const keepMemories = () => {
   WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
     construct(target, args) {
       const made = Reflect.construct(target, args);
-      globalThis.memories.push(made.exports.memory);
+      globalThis.memories.push(
+        Object.values(made.exports).find((each) => each instanceof WebAssembly.Memory),
+      );
       return made;
     },
   });
