@@ -6,14 +6,19 @@ import { startUpstream } from "./upstream.mjs";
 
 export { landfall };
 
-/** A relay and its server: `{ url, upstream, relay, close() }`. `env` is what the relay is set to. */
-export async function stage({ env, server, clock, folder, access } = {}) {
-  const upstream = await startUpstream(server);
+/** A relay before the server at a URL. `env` is what the relay is set to. */
+export function serveBefore(url, { env, clock, folder, access } = {}) {
   const settings = readSettings(
-    { UPSTREAM: upstream.url, PUBLIC: "1", TOOLS: "*", ...env },
+    { UPSTREAM: url, PUBLIC: "1", TOOLS: "*", ...env },
     { hasAccess: access !== undefined },
   );
-  const relay = await serve({ settings, landfall, clock, folder, access });
+  return serve({ settings, landfall, clock, folder, access });
+}
+
+/** A relay and its server: `{ url, upstream, relay, close() }`. */
+export async function stage({ server, ...given } = {}) {
+  const upstream = await startUpstream(server);
+  const relay = await serveBefore(upstream.url, given);
   return {
     ...{ upstream, relay, url: relay.url },
     async close() {

@@ -60,9 +60,9 @@ async function staged(server, vars) {
   return at;
 }
 
-async function client(at) {
+async function client(at, options) {
   const raw = new Raw(at.url, headers);
-  await raw.initialize();
+  await raw.initialize(options);
   return raw;
 }
 
@@ -147,62 +147,87 @@ test("a Worker ends a session by DELETE, here and at the server", { skip }, asyn
   assert.equal((await raw.post(call(1, "count", { key: "x" }))).status, 404);
 });
 
-describe("a session whose object is evicted in mid-call", { skip }, () => {
-  const ways = {
-    "by ctx.abort()": (at, { session }) => at.abort(session),
-    "by the end of workerd": (at) => at.restart(),
-  };
-  for (const [way, evict] of Object.entries(ways)) {
-    test(`goes on ${way}, where the server keeps events, and nothing runs twice`, async (t) => {
-      const at = await staged({ eventStore: () => new InMemoryEventStore() });
-      t.after(() => at.close());
-      const raw = await client(at);
-      const reader = new Blocks(
-        await raw.post(call("k", "hold", { key: "kept", steps: 2 }, { progressToken: 9 })),
-      );
-      const { id } = await reader.message();
-      await evict(at, raw);
-      const rest = (async () => {
-        while ((await reader.next()) !== undefined);
-      })();
-      await rest.catch(() => {});
-      const back = again(at, raw);
-      const resumed = await back.get(id);
-      assert.equal(resumed.status, 200);
-      const isResume = ({ method, headers: sent }) => method === "GET" && sent["last-event-id"] !== undefined;
-      await until(() => at.upstream.log.some(isResume), "the resume upstream");
-      at.upstream.release("kept");
-      const read = await blocks(resumed);
-      assert.equal(textOf(read), "held kept");
-      assert.equal(read.at(-1).data.id, "k");
-      const told = read.filter(({ data }) => data?.method === "notifications/progress");
-      assert.deepEqual(
-        told.map(({ data }) => data.params),
-        [1, 2].map((progress) => ({ progressToken: 9, progress, total: 2 })),
-      );
-      assert.equal(at.upstream.runs("kept"), 1);
-      assert.equal(textOf(await blocks(await back.post(call("n", "count", { key: "next" })))), "run 1");
-    });
+const ways = {
+  "by ctx.abort()": (at, { session }) => at.abort(session),
+  "by the end of workerd": (at) => at.restart(),
+};
+for (const [way, evict] of Object.entries(ways))
+  describe(`a session whose object is evicted in mid-call ${way}`, { skip }, () => {
+    test("goes on, where the server keeps events, and nothing runs twice", (t) => goesOn(t, evict));
+    test("asks nobody twice, and takes the answer to what it asked before", (t) => asksNobodyTwice(t, evict));
+    test("says that nobody knows what became of a call that the server kept nothing of", (t) =>
+      saysThatNobodyKnows(t, evict));
+  });
 
-    test(`says ${way} that nobody knows what became of a call that the server kept nothing of`, async (t) => {
-      const at = await staged({});
-      t.after(() => at.close());
-      const raw = await client(at);
-      const reader = new Blocks(await raw.post(call(1, "hold", { key: "lost" })));
-      const { id } = await reader.message();
-      await evict(at, raw);
-      const back = again(at, raw);
-      const read = await blocks(await back.get(id));
-      const told = failureOf(read);
-      assert.deepEqual([told.reason, told.outcome], ["interrupted", "unknown"]);
-      assert.equal(at.upstream.runs("lost"), 1);
-      // A repeat is answered the same, and runs nothing.
-      assert.deepEqual(failureOf(await blocks(await back.post(call(1, "hold", { key: "lost" })))), told);
-      assert.equal(at.upstream.runs("lost"), 1);
-      assert.equal(textOf(await blocks(await back.post(call(2, "count", { key: "next" })))), "run 1");
-    });
-  }
-});
+async function goesOn(t, evict) {
+  const at = await staged({ eventStore: () => new InMemoryEventStore() });
+  t.after(() => at.close());
+  const raw = await client(at);
+  const reader = new Blocks(
+    await raw.post(call("k", "hold", { key: "kept", steps: 2 }, { progressToken: 9 })),
+  );
+  const { id } = await reader.message();
+  await evict(at, raw);
+  const rest = (async () => {
+    while ((await reader.next()) !== undefined);
+  })();
+  await rest.catch(() => {});
+  const back = again(at, raw);
+  const resumed = await back.get(id);
+  assert.equal(resumed.status, 200);
+  const isResume = ({ method, headers: sent }) => method === "GET" && sent["last-event-id"] !== undefined;
+  await until(() => at.upstream.log.some(isResume), "the resume upstream");
+  at.upstream.release("kept");
+  const read = await blocks(resumed);
+  assert.equal(textOf(read), "held kept");
+  assert.equal(read.at(-1).data.id, "k");
+  const told = read.filter(({ data }) => data?.method === "notifications/progress");
+  assert.deepEqual(
+    told.map(({ data }) => data.params),
+    [1, 2].map((progress) => ({ progressToken: 9, progress, total: 2 })),
+  );
+  assert.equal(at.upstream.runs("kept"), 1);
+  assert.equal(textOf(await blocks(await back.post(call("n", "count", { key: "next" })))), "run 1");
+}
+
+async function asksNobodyTwice(t, evict) {
+  const at = await staged({ eventStore: () => new InMemoryEventStore() });
+  t.after(() => at.close());
+  const raw = await client(at, { capabilities: { elicitation: { form: {} } } });
+  const reader = new Blocks(await raw.post(call(1, "ask", { key: "asked" })));
+  const { id, data: question } = await reader.message();
+  await evict(at, raw);
+  const back = again(at, raw);
+  const resumed = await back.get(id);
+  const result = { action: "accept", content: { name: "Ann" } };
+  assert.equal((await back.post({ jsonrpc: "2.0", id: question.id, result })).status, 202);
+  const read = await blocks(resumed);
+  assert.deepEqual(JSON.parse(textOf(read)), result);
+  assert.deepEqual(
+    read.filter(({ data }) => data?.method),
+    [],
+    "it was asked once",
+  );
+  assert.equal(at.upstream.runs("asked"), 1);
+}
+
+async function saysThatNobodyKnows(t, evict) {
+  const at = await staged({});
+  t.after(() => at.close());
+  const raw = await client(at);
+  const reader = new Blocks(await raw.post(call(1, "hold", { key: "lost" })));
+  const { id } = await reader.message();
+  await evict(at, raw);
+  const back = again(at, raw);
+  const read = await blocks(await back.get(id));
+  const told = failureOf(read);
+  assert.deepEqual([told.reason, told.outcome], ["interrupted", "unknown"]);
+  assert.equal(at.upstream.runs("lost"), 1);
+  // A repeat is answered the same, and runs nothing.
+  assert.deepEqual(failureOf(await blocks(await back.post(call(1, "hold", { key: "lost" })))), told);
+  assert.equal(at.upstream.runs("lost"), 1);
+  assert.equal(textOf(await blocks(await back.post(call(2, "count", { key: "next" })))), "run 1");
+}
 
 test("the Worker is what wrangler would deploy", { skip }, async (t) => {
   const place = await folder();

@@ -15,6 +15,13 @@ class Call {
   cursor;
   taskId;
   cancel = () => {};
+  /** Questions of the server's that are open in it: meanwhile its cursor stays before them, so that they come again. */
+  asking = 0;
+  /** Those that were open in an earlier life, as `{ id, method, params }`, and what came behind the cursor since then. */
+  asked = [];
+  repeats = [];
+  /** Ids of all that were asked. */
+  questions = [];
 
   constructor(stream, place, request, now) {
     this.stream = stream;
@@ -84,7 +91,7 @@ export class Calls {
 
   /** Takes up what was under way before this object was made; what can't be ends, and is never run again. */
   load() {
-    this.#streams.load((stream, note, event) => this.#noted(stream, note, event));
+    this.#streams.load((...event) => this.#noted(...event));
     const lost = [];
     for (const stream of this.#streams.all) {
       if (stream.head.gone) this.#graves.push(stream);
@@ -102,6 +109,8 @@ export class Calls {
     this.flush();
     for (const call of this.running) {
       call.isTakenUp = true;
+      // Where nothing was open the cursor is behind all that came.
+      if (call.asked.length === 0) call.repeats = [];
       this.#start(call);
     }
   }
@@ -116,9 +125,16 @@ export class Calls {
     return calls;
   }
 
-  #noted(stream, { kind, place, cursor }, event) {
+  #noted(stream, { kind, place, cursor }, event, text) {
     if (place === undefined) return;
     const call = this.#callsOf(stream)[place];
+    if (kind === "question") {
+      const { id, method, params } = JSON.parse(text);
+      call.questions.push(id);
+      if (this.store.fact(answered(id)) === undefined) call.asked.push({ id, method, params });
+    }
+    if (cursor !== undefined) call.repeats = [];
+    else if (kind === "message" || kind === "progress") call.repeats.push({ event, kind, text });
     if (isEnd({ kind })) call.isOver = true;
     if (cursor !== undefined) Object.assign(call, { cursor, cursorAt: event });
   }
@@ -128,7 +144,9 @@ export class Calls {
     if (fact === undefined) return;
     const { cursor, taskId, at } = JSON.parse(fact);
     call.taskId = taskId;
-    if (cursor !== undefined && at >= (call.cursorAt ?? 0)) call.cursor = cursor;
+    if (cursor === undefined || at < (call.cursorAt ?? 0)) return;
+    call.cursor = cursor;
+    call.repeats = call.repeats.filter(({ event }) => event > at);
   }
 
   /**
@@ -197,7 +215,10 @@ export class Calls {
   forget(stream) {
     const [call, ...more] = this.of(stream);
     const key = more.length === 0 ? call?.request.key : undefined;
-    for (const each of this.of(stream)) if (each.isNoted) this.store.removeFact(each.fact);
+    for (const each of this.of(stream)) {
+      if (each.isNoted) this.store.removeFact(each.fact);
+      for (const id of each.questions) this.store.removeFact(answered(id));
+    }
     this.#byStream.delete(stream);
     this.#streams.forget(stream, key === undefined ? undefined : { key });
     if (key === undefined) return;
@@ -232,6 +253,7 @@ export class Calls {
     if (type === "progress") this.#progress(call, event);
     else if (type === "message") this.#message(call, event.message);
     else if (type === "task") this.#moved(call, { taskId: event.taskId });
+    else if (type === "input_required") call.asking += 1;
     else if (type === "result") this.#answered(call, event);
     else if (type === "tool_call_failed") this.#failed(call, { event });
   }
@@ -276,6 +298,29 @@ export class Calls {
     else this.#end(call, errorText({ code: -32602, message: String(thrown.message) }));
   }
 
+  /** The server asks in a call: on its stream, or as it did in an earlier life, by the id of which that is `asked`. */
+  askedBefore(call, { method, params }) {
+    const given = JSON.stringify(params);
+    const place = call.asked.findIndex(
+      (each) => each.method === method && JSON.stringify(each.params) === given,
+    );
+    return place < 0 ? undefined : call.asked.splice(place, 1)[0].id;
+  }
+
+  ask(call, message) {
+    call.questions.push(message.id);
+    this.add(call.stream, { kind: "question", place: call.place }, JSON.stringify(message));
+  }
+
+  /** A question of a call's has its answer, or is not asked any more. */
+  answered(call, id) {
+    if (this.#byStream.has(call.stream)) this.store.transaction(() => this.store.setFact(answered(id), "1"));
+    call.asking -= 1;
+    if (call.asking > 0 || call.later === undefined) return;
+    this.#moved(call, { cursor: call.later });
+    call.later = undefined;
+  }
+
   #end(call, text, kind = "response") {
     call.isOver = true;
     this.#tell(call, kind, text);
@@ -284,6 +329,12 @@ export class Calls {
   /** To be kept, with what else this turn brings. */
   #tell(call, kind, text) {
     if (kind === "progress" && call.request.token === undefined) return;
+    const [repeat] = call.repeats;
+    if (repeat?.kind === kind && repeat.text === text) {
+      call.repeats.shift();
+      return;
+    }
+    call.repeats = [];
     this.add(call.stream, { kind, place: call.place }, text);
   }
 
@@ -295,6 +346,10 @@ export class Calls {
 
   #moved(call, place) {
     if (call.isOver) return;
+    if (call.asking > 0 && place.cursor !== undefined) {
+      call.later = place.cursor;
+      return;
+    }
     this.#cursors.set(call, { ...this.#cursors.get(call), ...place });
     this.#soon();
   }
@@ -403,6 +458,9 @@ export class Calls {
     return `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`;
   }
 }
+
+/** The name of what is kept of a question that was answered. */
+const answered = (id) => `answered ${id}`;
 
 const isEnd = ({ kind }) => kind === "response" || kind === "end";
 

@@ -17,6 +17,15 @@ export function failureError({ reason, outcome, message, diagnostics }) {
 export const ownFailure = (reason, message) =>
   failureError({ reason, outcome: "unknown", message, diagnostics: {} });
 
+/** The server could not be reached, or refused: there is no session. */
+export function unreachable(id, thrown) {
+  const {
+    event = { reason: "internal_error", outcome: "unknown", message: "the relay failed", diagnostics: {} },
+  } = thrown;
+  const { code, message, data } = failureError(event);
+  return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 502 });
+}
+
 /** An error of the server's, which must not pass for one of the relay's. */
 export function serverError(error) {
   const { data } = error;

@@ -54,3 +54,9 @@ export const responseText = (id, kept) => `{"jsonrpc":"2.0","id":${JSON.stringif
 
 /** An error as it is kept. */
 export const errorText = (error) => `"error":${JSON.stringify(error)}`;
+
+/** What tells bodies apart. */
+export async function digest(text) {
+  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return btoa(String.fromCharCode(...new Uint8Array(bytes)));
+}

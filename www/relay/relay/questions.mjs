@@ -6,14 +6,28 @@ export class Questions {
   #open = new Map();
   #prefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
+  // Those of an earlier life that are expected again, and answers that came before them.
+  #expected = new Map();
+
+  /** A question that was open in an earlier life of the session: its answer may come before it is asked again. */
+  expect(id) {
+    this.#expected.set(id, undefined);
+  }
+
+  /** An id that was never used. */
+  fresh() {
+    this.#count += 1;
+    return `ask-${this.#prefix}-${this.#count}`;
+  }
 
   /**
-   * Asks on a stream, by `tell(message)`, and gives `{ result }` or `{ error }`. Where the server gives the question up, so
+   * Asks on a stream under an id, by `tell(message)`, unless that was done before, and gives `{ result }` or `{ error }`. Where the server gives the question up, so
    * that nobody waits for the answer, the client is told.
    */
-  ask({ method, params, signal }, stream, tell) {
-    this.#count += 1;
-    const id = `ask-${this.#prefix}-${this.#count}`;
+  ask({ id, method, params, signal, isAgain }, stream, tell) {
+    const early = this.#expected.get(id);
+    this.#expected.delete(id);
+    if (early !== undefined) return Promise.resolve(early);
     return new Promise((resolve) => {
       const answer = (given) => {
         if (this.#open.delete(id)) resolve(given);
@@ -25,13 +39,15 @@ export class Questions {
         tell({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: id } });
       };
       signal.addEventListener("abort", giveUp, { once: true });
-      tell({ jsonrpc: "2.0", id, method, ...(params === undefined ? {} : { params }) });
+      if (!isAgain) tell({ jsonrpc: "2.0", id, method, ...(params === undefined ? {} : { params }) });
     });
   }
 
   /** A response of the client's. One to what is not asked any more says nothing. */
   answer({ id, result, error }) {
-    this.#open.get(id)?.answer(error === undefined ? { result } : { error: plain(error) });
+    const given = error === undefined ? { result } : { error: plain(error) };
+    if (this.#expected.has(id)) this.#expected.set(id, given);
+    else this.#open.get(id)?.answer(given);
   }
 
   /** Streams on which somebody is asked. */

@@ -1,8 +1,8 @@
 // One session with a client: what a Durable Object holds, or one object in Node.
 import { Calls } from "./calls.mjs";
 import { Connection } from "./connection.mjs";
-import { failureError } from "./failure.mjs";
-import { errorText, kindOf, readBody, responseText, VERSIONS, versionFor } from "./messages.mjs";
+import { failureError, unreachable } from "./failure.mjs";
+import { digest, errorText, kindOf, readBody, responseText, VERSIONS, versionFor } from "./messages.mjs";
 import { Counts } from "./metrics.mjs";
 import { Questions } from "./questions.mjs";
 import { busy, Refusal, unknownSession } from "./refusal.mjs";
@@ -59,6 +59,7 @@ export class Session {
     const hear = {
       message: (message) => this.#heard(message),
       ask: (question) => this.#asked(question),
+      subscribed: () => this.#setUris(),
     };
     this.#upstream = new Upstream({ landfall: this.#landfall, settings, hear });
     this.#calls = new Calls({
@@ -79,8 +80,10 @@ export class Session {
       client: facts.client,
       state: JSON.parse(this.#store.fact("upstream")),
       logLevel: this.#store.fact("level"),
+      uris: JSON.parse(this.#store.fact("uris") ?? "[]"),
     });
     this.#calls.load();
+    for (const { asked } of this.#calls.running) for (const { id } of asked) this.#questions.expect(id);
     this.#listen = this.#streams.all.find(({ head }) => head.listen);
     if (this.#listen) this.#listen.isListen = true;
     this.#isParked = this.#calls.running.length === 0;
@@ -326,13 +329,26 @@ export class Session {
     this.#calls.add(stream, { kind: "message" }, text);
   }
 
-  #asked({ method, params, signal, call }) {
-    const stream = call?.call.stream ?? this.#listening();
-    const answer = this.#questions.ask({ method, params, signal }, stream, (message) =>
-      this.#add(stream, JSON.stringify(message)),
-    );
+  async #asked({ method, params, signal, call: heard }) {
+    const call = heard?.call;
+    const stream = call?.stream ?? this.#listening();
+    const known = call && this.#calls.askedBefore(call, { method, params });
+    const question = {
+      id: known ?? this.#questions.fresh(),
+      method,
+      params,
+      signal,
+      isAgain: known !== undefined,
+    };
+    const answer = this.#questions.ask(question, stream, (message) => {
+      if (call !== undefined && "id" in message) this.#calls.ask(call, message);
+      else this.#add(stream, JSON.stringify(message));
+    });
     this.#schedule();
-    return answer;
+    const given = await answer;
+    // Where it is all over, the next life is asked.
+    if (call !== undefined && this.#facts !== undefined) this.#calls.answered(call, question.id);
+    return given;
   }
 
   /** The server has forgotten its session: so has the relay, once its calls have settled. */
@@ -345,6 +361,11 @@ export class Session {
 
   #isDead() {
     return this.#facts.lost === true && this.#calls.running.length === 0;
+  }
+
+  #setUris() {
+    if (this.#facts === undefined) return;
+    this.#store.transaction(() => this.#store.setFact("uris", JSON.stringify(this.#upstream.uris)));
   }
 
   #setLevel(level) {
@@ -463,18 +484,4 @@ export class Session {
 function named(info) {
   const isNamed = typeof info?.name === "string" && typeof info?.version === "string";
   return isNamed ? { clientInfo: info } : {};
-}
-
-/** The server could not be reached, or refused: there is no session. */
-function unreachable(id, thrown) {
-  const {
-    event = { reason: "internal_error", outcome: "unknown", message: "the relay failed", diagnostics: {} },
-  } = thrown;
-  const { code, message, data } = failureError(event);
-  return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 502 });
-}
-
-async function digest(text) {
-  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return btoa(String.fromCharCode(...new Uint8Array(bytes)));
 }

@@ -69,7 +69,7 @@ export class Streams {
     return this.#tag;
   }
 
-  /** What was kept before this object was made. `read` is told the note of each event. */
+  /** What was kept before this object was made. `read` is told of each event: its stream, note, number and text. */
   load(read) {
     this.#next = Number(this.#store.fact("next") ?? 1);
     this.#reserved = this.#next;
@@ -87,7 +87,7 @@ export class Streams {
       if (stream.last === 0) stream.first = event;
       this.#count(stream, text.length);
       stream.last = event;
-      read(stream, note, event);
+      read(stream, note, event, text);
     }
     if (stream.last === 0) stream.last = Number(stream.head.freed ?? 0);
     if (stream.sizes.length === 0) stream.first = stream.last + 1;

@@ -1,9 +1,10 @@
 // The session with the server behind the relay, by landfall.
+const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
 const LEVEL_MEMBER = "io.modelcontextprotocol/logLevel";
 
 /**
  * One session upstream. It is opened once, put away while nobody needs it, and taken up again by its state. `hear` is told
- * what belongs to no call (`message(notification)`), and asked what the server asks (`ask(question)`).
+ * what belongs to no call (`message(notification)`) and that `uris` are others (`subscribed()`), and asked what the server asks (`ask(question)`).
  */
 export class Upstream {
   #landfall;
@@ -16,6 +17,8 @@ export class Upstream {
   // By the id of landfall's request: who hears of it.
   #calls = new Map();
   #logLevel;
+  // Of a server without sessions: what is subscribed to, by its URI, and the call that is kept up for it.
+  #subscriptions = new Map();
 
   constructor({ landfall, settings, hear }) {
     this.#landfall = landfall;
@@ -32,8 +35,9 @@ export class Upstream {
   }
 
   /** It was opened before: nothing is sent until something is to be. */
-  takeUp({ client, state, logLevel }) {
+  takeUp({ client, state, logLevel, uris = [] }) {
     this.#client = client;
+    for (const uri of uris) this.#subscriptions.set(uri, undefined);
     this.#state = state;
     this.#logLevel = logLevel;
   }
@@ -45,6 +49,11 @@ export class Upstream {
 
   get isOpen() {
     return this.#session !== undefined;
+  }
+
+  /** The resources that a server without sessions is to tell of. */
+  get uris() {
+    return [...this.#subscriptions.keys()];
   }
 
   /** Of a server without sessions: the level goes with each request. */
@@ -60,7 +69,7 @@ export class Upstream {
     let made;
     let isCancelled = false;
     const begin = (session) => {
-      if (isCancelled) return;
+      if (isCancelled || this.#subscribes(session, { method, params }, hear)) return;
       const options = { onresumptiontoken: (token) => hear.cursor(token) };
       if (cursor !== undefined) Object.assign(options, { resumptionToken: cursor, idempotent: false });
       made =
@@ -123,12 +132,48 @@ export class Upstream {
       .connect(this.#settings.upstream, { ...this.#options(), state: this.#state })
       .then((session) => {
         this.#session = session;
+        if (session.era === "modern") for (const uri of this.uris) this.#subscribe(session, uri);
         return session;
       })
       .finally(() => {
         this.#opening = undefined;
       });
     return this.#opening;
+  }
+
+  /** Whether a request is about a subscription, which has another form where there is no session. */
+  #subscribes(session, { method, params }, hear) {
+    if (session.era !== "modern" || typeof params?.uri !== "string") return false;
+    const { uri } = params;
+    if (method === "resources/subscribe") this.#subscribe(session, uri, hear);
+    else if (method === "resources/unsubscribe") {
+      this.#subscriptions.get(uri)?.cancel();
+      this.#subscriptions.delete(uri);
+      this.#hear.subscribed();
+      hear.event({ type: "result", result: {} });
+    } else return false;
+    return true;
+  }
+
+  /** One subscription, which lasts as long as the session; `hear` waits until it is granted. */
+  #subscribe(session, uri, hear) {
+    const made = session.request("subscriptions/listen", { notifications: { resourceSubscriptions: [uri] } });
+    this.#subscriptions.get(uri)?.cancel();
+    this.#subscriptions.set(uri, made);
+    let isGranted = false;
+    const event = (told) => {
+      const { type, message } = told;
+      if (type === "result" || type === "tool_call_failed") {
+        if (this.#subscriptions.get(uri) === made) this.#subscriptions.delete(uri);
+        if (!isGranted) hear?.event(told);
+      } else if (type === "message" && message.method === ACKNOWLEDGED) {
+        if (isGranted) return;
+        isGranted = true;
+        this.#hear.subscribed();
+        hear?.event({ type: "result", result: {} });
+      } else if (type === "message") this.#hear.message(message);
+    };
+    this.#calls.set(made.id, { event });
   }
 
   #params(session, params) {
@@ -153,7 +198,7 @@ export class Upstream {
   #event(event) {
     const { requestId, type } = event;
     if (requestId === undefined) {
-      if (type === "message") this.#hear.message(event.message);
+      if (type === "message" && event.message.method !== ACKNOWLEDGED) this.#hear.message(event.message);
       return;
     }
     const hear = this.#calls.get(requestId);
