@@ -14,7 +14,7 @@ parallel := @$(MAKE) --no-print-directory -j4
 # What cargo would make of make's job server, whose pipes its recipes do not have, is a warning.
 unexport MAKEFLAGS MFLAGS
 
-.PHONY: help demo check test engines packaging relay servers conformance soak bench mutants fuzz matrix build size api pack clean distclean
+.PHONY: help demo check test engines packaging relay servers conformance soak bench mutants fuzz matrix load build size api pack clean distclean
 help: ## this list
 	@sed -n 's/^\([a-z]*\): [^#]*## \(.*\)/  make \1	\2/p; s/^\([a-z]*\): ## \(.*\)/  make \1	\2/p' Makefile
 
@@ -46,6 +46,10 @@ relay: ## a relay before the server UPSTREAM, on this machine: www/relay/README.
 	$(parallel) .build
 	@mkdir -p www/relay/node_modules && ln -sfn ../../../target/npm www/relay/node_modules/landfall
 	@$(env) env PUBLIC=$(if $(SECRET),$(PUBLIC),1) TOOLS='$(or $(TOOLS),*)' PORT=$(or $(PORT),8787) node www/relay/node.mjs
+
+load: ## 10 000 calls through seeded faults, 500 at once, and what they cost (SECONDS, CALLS, AT_ONCE, SEED, PARTS)
+	$(parallel) .build .setup-npm
+	@$(env) env SECONDS=$(SECONDS) CALLS=$(CALLS) AT_ONCE=$(AT_ONCE) SEED=$(SEED) node tests/load/main.mjs $(PARTS)
 
 servers: ## the servers that others wrote, over landfall's ways in, as a table
 	$(parallel) .build .setup-servers .setup-npm

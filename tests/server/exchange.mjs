@@ -16,6 +16,7 @@ const requests = new WeakMap();
 export class Exchange {
   /** `cors` are the headers of each answer by which a page may read it. */
   constructor(req, res, entry, cors = CORS) {
+    entry.cameMs = performance.now();
     entry.nth = (requests.get(req.socket) ?? 0) + 1;
     requests.set(req.socket, entry.nth);
     this.req = req;
@@ -27,6 +28,8 @@ export class Exchange {
       entry.closedBy ??= "client";
     });
     res.on("error", () => {});
+    // A replay writes many events at once, and each waits for the end of the body.
+    res.setMaxListeners(0);
   }
 
   header(name) {
@@ -56,7 +59,7 @@ export class Exchange {
 
   /** Drops the socket: `"fin"` sends what is buffered and then FIN, `"rst"` a reset. */
   drop(how, name = how) {
-    Object.assign(this.entry, { closedBy: "cut", cut: name });
+    Object.assign(this.entry, { closedBy: "cut", cut: name, leftMs: performance.now() });
     const { socket } = this.res;
     if (how === "rst") socket?.resetAndDestroy();
     else socket?.destroySoon();
@@ -99,6 +102,7 @@ export class Connection {
 
   end() {
     this.#exchange.entry.closedBy ??= "server";
+    this.#exchange.entry.leftMs = performance.now();
     this.#exchange.res.end();
   }
 
