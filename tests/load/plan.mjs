@@ -18,8 +18,8 @@ const REFUSED = { status: 503, headers: { "retry-after": "1" } };
 const refused = (refusal) => [{ refuseResume: refusal }, { cut: "rst" }];
 
 /** How often each fault strikes, of 1,000 calls: by steps in the middle of the call, or by what its POST meets. */
-const FAULTS = {
-  none: { of: 300 },
+export const FAULTS = {
+  none: { of: 301 },
   reset: { of: 140, steps: [{ cut: "rst" }] },
   "cut off": { of: 100, steps: [{ cut: "fin" }] },
   "cut inside an event": { of: 80, steps: [{ cut: "inside" }] },
@@ -36,7 +36,8 @@ const FAULTS = {
   "POST: reset": { of: 15, post: { cutBeforeHeaders: "rst", times: 1 } },
   "POST: reset, and run": { of: 15, post: { cutBeforeHeaders: "rst", execute: true, times: 1 } },
   "POST: slow": { of: 10, post: { delayMs: 300 } },
-  "dead session": { of: 2, steps: [{ killSession: 404 }] },
+  // One that is sent again would kill the next session, too; of more than three a minute landfall makes none.
+  "dead session": { of: 1, steps: [{ killSession: 404 }], isSafe: false },
 };
 
 /** What the tools say of themselves: whether they may run twice. */
@@ -59,8 +60,12 @@ const beat = (key, n) => (n % 2 === 1 ? { message: `${key} ${n}` } : { progress:
 /** A call with its fault: `{ key, fault, tool, isSafe, script, lastsMs }`; `lastsMs` is what it takes where nothing is wrong. */
 function planned(key, lastsMs, random, isCalm) {
   const faults = Object.entries(FAULTS).map(([name, fault]) => ({ name, ...fault }));
-  const { name, steps = [], first = [{ prime: true }], post } = drawn(isCalm ? [faults[0]] : faults, random);
-  const { tool, isSafe } = drawn(TOOLS, random);
+  const fault = drawn(isCalm ? [faults[0]] : faults, random);
+  const { name, steps = [], first = [{ prime: true }], post } = fault;
+  const { tool, isSafe } = drawn(
+    TOOLS.filter((each) => fault.isSafe === undefined || each.isSafe === fault.isSafe),
+    random,
+  );
   const at = 2 + Math.floor(random() * (BEATS - 2));
   const wait = { wait: lastsMs / BEATS };
   const beats = Array.from({ length: BEATS }, (_, i) => [

@@ -53,7 +53,9 @@ export async function play(plan, sessions, { atOnce, boundMs, during = () => {} 
     events += 1;
   };
   const calls = planOf(plan);
-  const worker = async (session) => {
+  // One after the other: all at once would meet each other at every step.
+  const worker = async (session, n) => {
+    await sleep((plan.lastsMs * n) / atOnce);
     for (const { script, lastsMs, tool, ...call } of calls) {
       const at = performance.now();
       const ended = await settled(session.call({ tool, script, key: call.key }, heard), boundMs);
@@ -62,6 +64,6 @@ export async function play(plan, sessions, { atOnce, boundMs, during = () => {} 
     }
   };
   const [startedAt, cpu] = [performance.now(), process.cpuUsage()];
-  await Promise.all(Array.from({ length: atOnce }, (_, n) => worker(sessions[n % sessions.length])));
+  await Promise.all(Array.from({ length: atOnce }, (_, n) => worker(sessions[n % sessions.length], n)));
   return { book, events, seconds: (performance.now() - startedAt) / 1_000, cpuMs: cpuMs(cpu) };
 }

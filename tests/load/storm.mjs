@@ -5,7 +5,7 @@ import { quantile } from "./numbers.mjs";
 import { play } from "./play.mjs";
 
 /** Sessions, each with an equal part of what is open at once. */
-const SESSIONS = 10;
+const SESSIONS = 20;
 /** An outcome may be that much later than the last of the clocks. */
 const GRACE_MS = 2_000;
 const CLOSE_MS = 5_000;
