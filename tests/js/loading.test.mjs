@@ -45,6 +45,24 @@ test("the inlined bytes are inflated by zlib where it is at hand, else by a stre
   }
 });
 
+test("base64 is decoded by what the runtime has for it, else by hand", (t) => {
+  const text = Buffer.from(bytes).toString("base64");
+  const { getBuiltinModule } = process;
+  const { fromBase64 } = Uint8Array;
+  t.after(() => {
+    process.getBuiltinModule = getBuiltinModule;
+    if (fromBase64 === undefined) delete Uint8Array.fromBase64;
+    else Uint8Array.fromBase64 = fromBase64;
+  });
+  const decoded = () => new Uint8Array(decodeBase64(text));
+  delete Uint8Array.fromBase64;
+  assert.deepEqual(decoded(), bytes);
+  process.getBuiltinModule = undefined;
+  assert.deepEqual(decoded(), bytes);
+  Uint8Array.fromBase64 = (given) => [given === text && 7];
+  assert.deepEqual(decoded(), Uint8Array.of(7));
+});
+
 test("a module is compiled from whatever brings it", async () => {
   const wasm = { headers: { "content-type": "application/wasm" } };
   const sources = [

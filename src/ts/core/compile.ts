@@ -41,8 +41,20 @@ interface Zlib {
   gunzipSync?(bytes: Uint8Array): Uint8Array<ArrayBuffer>;
 }
 
-/** The bytes of base64 text. */
+interface Base64 {
+  fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+}
+
+interface NodeBuffer {
+  Buffer?: { from(text: string, encoding: "base64"): Uint8Array<ArrayBuffer> };
+}
+
+/** The bytes of base64 text: at once by what the runtime has for it, else one by one, ten times slower. */
 export function decodeBase64(base64: string): Uint8Array<ArrayBuffer> {
+  const given = Uint8Array as Base64;
+  if (given.fromBase64 !== undefined) return given.fromBase64(base64);
+  const { Buffer } = builtin<NodeBuffer>("node:buffer") ?? {};
+  if (Buffer !== undefined) return Buffer.from(base64, "base64");
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
