@@ -47,7 +47,7 @@ use super::facts::SessionFacts;
 use super::http::{HttpRequest, IoFailure, ResponseHead};
 use super::jsonrpc::{field, Id};
 use super::ledger::{members, notification, Call, Kind, Ledger};
-use super::machines::call::{HeaderParams, Request};
+use super::machines::call::{HeaderParams, Request, Token};
 use super::machines::credentials::{Challenge, Credentials};
 use super::machines::detection::Detection;
 use super::machines::dialect::Dialect;
@@ -277,7 +277,7 @@ impl Client {
                 method: spec.method,
                 tool: spec.tool,
                 content,
-                token: spec.token.as_deref().and_then(Id::read).or(progress),
+                token: spec.token.as_deref().and_then(Id::read).or(progress).map(Token::new),
                 dialect,
                 idempotent: spec.idempotent,
                 replay: spec.replay,

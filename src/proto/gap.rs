@@ -33,6 +33,14 @@ pub(crate) fn split(id: &str) -> Option<(&str, u64)> {
     (digits > 0 && digits <= 15).then(|| number.parse().ok().map(|number| (prefix, number)))?
 }
 
+/// Progress as it is written; a whole number, as it is most of the time, without the care that others take.
+pub(crate) fn number(written: &str) -> Option<f64> {
+    match written.len() <= 15 && written.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => written.parse::<u64>().ok().map(|whole| whole as f64),
+        false => written.parse().ok(),
+    }
+}
+
 impl GapWatch {
     /// Whether an id of the stream is known that ends in a number.
     pub(crate) fn has_prefix(&self) -> bool {

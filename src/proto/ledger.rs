@@ -1,6 +1,6 @@
 //! The ledger: one entry per call that has not ended, one outcome per entry.
 
-use super::jsonrpc::{field, inside, quote, with_field, Id};
+use super::jsonrpc::{field, inside, quote, with_field, Id, IdText};
 pub(crate) use super::machines::call::{Call, Kind};
 pub(crate) use super::machines::delivery::Refusal;
 use super::sorted::SortedMap;
@@ -47,7 +47,8 @@ pub(crate) fn members(method: &str, params: &str, meta: &str, progress_token: Op
 pub(crate) struct Ledger {
     entries: SortedMap<CallId, Box<Call>>,
     wire: SortedMap<Id, CallId>,
-    tokens: SortedMap<Id, CallId>,
+    /// By the text of a token as everybody writes it.
+    tokens: SortedMap<String, CallId>,
 }
 
 impl Ledger {
@@ -56,7 +57,7 @@ impl Ledger {
             self.wire.insert(id.plain(), call);
         }
         if let Some(token) = &entry.request.token {
-            self.tokens.insert(token.plain(), call);
+            self.tokens.insert(token.id.plain().text(), call);
         }
         self.entries.insert(call, Box::new(entry));
     }
@@ -91,7 +92,10 @@ impl Ledger {
             Self::forget(&mut self.wire, id, call);
         }
         if let Some(token) = &entry.request.token {
-            Self::forget(&mut self.tokens, token, call);
+            let text = token.id.plain().text();
+            if self.tokens.get(&text) == Some(&call) {
+                self.tokens.remove(&text);
+            }
         }
         Some(entry)
     }
@@ -120,10 +124,13 @@ impl Ledger {
     }
 
     /// The call whose progress goes by this token. Of several, on the stream of one it is that one.
-    pub(crate) fn by_token(&self, token: &Id, on: CallId) -> Option<CallId> {
-        let token = token.plain();
+    pub(crate) fn by_token(&self, token: IdText<'_>, on: CallId) -> Option<CallId> {
         let own = self.peek(on).and_then(|entry| entry.request.token.as_ref());
-        own.filter(|own| own.plain() == token).map(|_| on).or_else(|| self.tokens.get(&token).copied())
+        if own.is_some_and(|own| own.is(token)) {
+            return Some(on);
+        }
+        let as_written = || self.tokens.get(token.text()).copied();
+        as_written().or_else(|| self.tokens.get(&token.id().plain().text()).copied())
     }
 
     pub(crate) fn calls(&self) -> Vec<CallId> {

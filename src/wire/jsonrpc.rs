@@ -4,6 +4,7 @@
 use super::json::Scanner;
 pub use super::json::{elements, entries, field, inside, quote, string, with_field, with_members, Malformed};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// An array has room for so many elements that are no message. Beyond it they are left out, so that `[0,0,...]` does
@@ -104,16 +105,82 @@ pub enum Message {
     },
 }
 
-/// What a text holds.
+/// What a text holds: messages of its own, or [`Heard`] ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Payload {
+pub enum Payload<M = Message> {
     /// One message.
-    One(Message),
+    One(M),
     /// An array: the place of each element in the text, and its message, `None` where it is no JSON-RPC message. An
     /// array within the array is none. After a thousand such elements more of them are left out.
-    Many(Vec<(Range<usize>, Option<Message>)>),
+    Many(Vec<(Range<usize>, Option<M>)>),
     /// Valid JSON, but no JSON-RPC message: a heartbeat, say; or a contradictory one, like a result with an error.
     Other,
+}
+
+/// An id as it stands in a text: JSON that is a string, a number or null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdText<'a>(&'a str);
+
+impl<'a> IdText<'a> {
+    fn new(raw: &'a str) -> Option<Self> {
+        matches!(raw.as_bytes().first()?, b'n' | b'"' | b'-' | b'0'..=b'9').then_some(Self(raw))
+    }
+
+    /// The id.
+    pub fn id(self) -> Id {
+        Id::read(self.0).unwrap_or(Id::Null)
+    }
+
+    /// As it was written.
+    pub fn text(self) -> &'a str {
+        self.0
+    }
+}
+
+/// One JSON-RPC 2.0 message where it stands: see [`Message`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard<'a> {
+    /// A method with an id that is a string or a number.
+    Request {
+        /// Its id, never null.
+        id: IdText<'a>,
+        /// The method's name.
+        method: Cow<'a, str>,
+    },
+    /// A method without an id.
+    Notification {
+        /// The method's name.
+        method: Cow<'a, str>,
+        /// `params.progressToken`, if that is a string or a number.
+        token: Option<IdText<'a>>,
+        /// `params.progress`, as it was written, whatever it is.
+        progress: Option<&'a str>,
+    },
+    /// A response with a result.
+    Result {
+        /// The id it answers; null where the sender wrote null.
+        id: IdText<'a>,
+    },
+    /// A response with an error object.
+    Error {
+        /// The id it answers; null where the sender wrote null or none.
+        id: IdText<'a>,
+        /// `error.code`, if that is an integer.
+        code: Option<i64>,
+    },
+}
+
+impl From<Heard<'_>> for Message {
+    fn from(heard: Heard<'_>) -> Self {
+        match heard {
+            Heard::Request { id, method } => Self::Request { id: id.id(), method: method.into_owned() },
+            Heard::Notification { method, token, progress: _ } => {
+                Self::Notification { method: method.into_owned(), token: token.map(IdText::id) }
+            }
+            Heard::Result { id } => Self::Result { id: id.id() },
+            Heard::Error { id, code } => Self::Error { id: id.id(), code },
+        }
+    }
 }
 
 /// A number that no `f64` holds exactly is told as its text.
@@ -130,7 +197,7 @@ impl Serialize for Id {
     }
 }
 
-type Elements = Vec<(Range<usize>, Option<Message>)>;
+type Elements<'a> = Vec<(Range<usize>, Option<Heard<'a>>)>;
 
 /// Reads the envelope of a text and proves that the text is exactly one complete JSON value, as `JSON.parse` accepts
 /// it. Of equal keys the last one counts, on every level.
@@ -138,6 +205,20 @@ type Elements = Vec<(Range<usize>, Option<Message>)>;
 /// # Errors
 /// [`Malformed`] if the text is anything else.
 pub fn scan(text: &str) -> Result<Payload, Malformed> {
+    Ok(match hear(text)? {
+        Payload::One(heard) => Payload::One(heard.into()),
+        Payload::Many(all) => {
+            Payload::Many(all.into_iter().map(|(range, heard)| (range, heard.map(Message::from))).collect())
+        }
+        Payload::Other => Payload::Other,
+    })
+}
+
+/// The same, with all that is read left in its place.
+///
+/// # Errors
+/// As [`scan`].
+pub fn hear(text: &str) -> Result<Payload<Heard<'_>>, Malformed> {
     let mut scanner = Scanner::new(text);
     scanner.space();
     let payload = match scanner.peek() {
@@ -152,7 +233,7 @@ pub fn scan(text: &str) -> Result<Payload, Malformed> {
     Ok(payload)
 }
 
-fn messages(scanner: &mut Scanner<'_>) -> Result<Elements, Malformed> {
+fn messages<'a>(scanner: &mut Scanner<'a>) -> Result<Elements<'a>, Malformed> {
     let mut found = Vec::new();
     let mut strangers = 0;
     let mut first = true;
@@ -176,9 +257,15 @@ struct Envelope<'a> {
     version: Option<&'a str>,
     id: Option<&'a str>,
     method: Option<&'a str>,
-    token: Option<&'a str>,
+    params: Params<'a>,
     result: Option<&'a str>,
     error: Option<ErrorMember<'a>>,
+}
+
+#[derive(Default)]
+struct Params<'a> {
+    token: Option<&'a str>,
+    progress: Option<&'a str>,
 }
 
 struct ErrorMember<'a> {
@@ -186,7 +273,7 @@ struct ErrorMember<'a> {
     code: Option<&'a str>,
 }
 
-fn message(scanner: &mut Scanner<'_>) -> Result<Option<Message>, Malformed> {
+fn message<'a>(scanner: &mut Scanner<'a>) -> Result<Option<Heard<'a>>, Malformed> {
     let mut envelope = Envelope::default();
     let mut first = true;
     while let Some(key) = scanner.member(&mut first)? {
@@ -194,11 +281,13 @@ fn message(scanner: &mut Scanner<'_>) -> Result<Option<Message>, Malformed> {
             "jsonrpc" => envelope.version = Some(scanner.value()?),
             "id" => envelope.id = Some(scanner.value()?),
             "method" => envelope.method = Some(scanner.value()?),
-            "params" => envelope.token = inner(scanner, "progressToken")?,
+            "params" => envelope.params = params(scanner)?,
             "result" => envelope.result = Some(scanner.value()?),
             "error" => {
                 let is_object = scanner.peek() == Some(b'{');
-                envelope.error = Some(ErrorMember { is_object, code: inner(scanner, "code")? });
+                let code =
+                    if is_object { scanner.member_value("code")? } else { scanner.value().map(|_| None)? };
+                envelope.error = Some(ErrorMember { is_object, code });
             }
             _ => {
                 scanner.value()?;
@@ -208,43 +297,57 @@ fn message(scanner: &mut Scanner<'_>) -> Result<Option<Message>, Malformed> {
     Ok(envelope.read())
 }
 
-/// Goes over a value; gives the raw value of one member of it, if it is an object that has it.
-fn inner<'a>(scanner: &mut Scanner<'a>, key: &str) -> Result<Option<&'a str>, Malformed> {
-    match scanner.peek() {
-        Some(b'{') => scanner.member_value(key),
-        _ => scanner.value().map(|_| None),
+/// Goes over the value of `params`; what matters of it, if it is an object.
+fn params<'a>(scanner: &mut Scanner<'a>) -> Result<Params<'a>, Malformed> {
+    let mut found = Params::default();
+    if scanner.peek() != Some(b'{') {
+        scanner.value()?;
+        return Ok(found);
     }
+    let mut first = true;
+    while let Some(key) = scanner.member(&mut first)? {
+        let value = scanner.value()?;
+        match &*key {
+            "progressToken" => found.token = Some(value),
+            "progress" => found.progress = Some(value),
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
-impl Envelope<'_> {
-    fn read(self) -> Option<Message> {
-        if string(self.version?)? != "2.0" {
+impl<'a> Envelope<'a> {
+    fn read(self) -> Option<Heard<'a>> {
+        if self.version? != "\"2.0\"" && string(self.version?)? != "2.0" {
             return None;
         }
         let id = match self.id {
-            Some(raw) => Some(Id::read(raw)?),
+            Some(raw) => Some(IdText::new(raw)?),
             None => None,
         };
         match (self.method, self.result, self.error) {
             (Some(method), None, None) => {
-                let method = string(method)?.into_owned();
+                let method = string(method)?;
                 match id {
-                    None => Some(Message::Notification { method, token: self.token.and_then(token) }),
+                    None => {
+                        let Params { token, progress } = self.params;
+                        // Null is none.
+                        let token = token.and_then(IdText::new).filter(|token| *token != NULL);
+                        Some(Heard::Notification { method, token, progress })
+                    }
                     // JSON-RPC discourages it, MCP forbids it, and nobody could be answered.
-                    Some(Id::Null) => None,
-                    Some(id) => Some(Message::Request { id, method }),
+                    Some(NULL) => None,
+                    Some(id) => Some(Heard::Request { id, method }),
                 }
             }
-            (None, Some(_), None) => id.map(|id| Message::Result { id }),
+            (None, Some(_), None) => id.map(|id| Heard::Result { id }),
             (None, None, Some(error)) if error.is_object => {
                 let code = error.code.and_then(|raw| raw.parse().ok());
-                Some(Message::Error { id: id.unwrap_or(Id::Null), code })
+                Some(Heard::Error { id: id.unwrap_or(NULL), code })
             }
             _ => None,
         }
     }
 }
 
-fn token(raw: &str) -> Option<Id> {
-    Id::read(raw).filter(|id| *id != Id::Null)
-}
+const NULL: IdText<'_> = IdText("null");

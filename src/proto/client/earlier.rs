@@ -11,7 +11,7 @@ use super::{Client, Output};
 use crate::proto::error::Reason;
 use crate::proto::event::{DropCause, Level};
 use crate::proto::http::ResponseHead;
-use crate::proto::jsonrpc::scan;
+use crate::proto::jsonrpc::hear;
 use crate::proto::ledger::Call;
 use crate::proto::machines::recovery::Happened;
 use crate::proto::sse::Item;
@@ -128,7 +128,7 @@ impl Client {
         if text.is_empty() {
             return;
         }
-        let Ok(mut payload) = scan(text) else { return self.warn_broken(now, call) };
+        let Ok(mut payload) = hear(text) else { return self.warn_broken(now, call) };
         if kind != MESSAGE {
             let Some(answers) = self.answers_in(now, call, kind, payload) else { return };
             payload = answers;

@@ -6,7 +6,7 @@ use super::Client;
 use crate::proto::cursor::{Came, Handed};
 use crate::proto::event::Recent;
 use crate::proto::gap::split;
-use crate::proto::jsonrpc::{field, scan, Id, Message, Payload};
+use crate::proto::jsonrpc::{field, hear, Heard, Id, Payload};
 use crate::proto::repeats::Print;
 use crate::proto::time::{millis, Instant};
 use crate::proto::CallId;
@@ -27,7 +27,7 @@ impl Client {
         if kind == ENDPOINT && self.is_stream_of_session(call) {
             return self.on_endpoint(now, call, data);
         }
-        let mut scanned = scan(data);
+        let mut scanned = hear(data);
         if kind != MESSAGE {
             let answers = scanned.ok().and_then(|payload| self.answers_in(now, call, kind, payload));
             let Some(answers) = answers else { return self.pass_over(now, call, id) };
@@ -86,13 +86,13 @@ impl Client {
 
     /// An event under another name than `message`: a response to a request of ours counts, and is warned of. What else it
     /// holds is ignored.
-    pub(super) fn answers_in(
+    pub(super) fn answers_in<'a>(
         &mut self,
         now: Instant,
         call: CallId,
         kind: &str,
-        payload: Payload,
-    ) -> Option<Payload> {
+        payload: Payload<Heard<'a>>,
+    ) -> Option<Payload<Heard<'a>>> {
         let answers = match payload {
             Payload::One(_) if self.is_response(call, &payload, |_| true) => payload,
             Payload::Many(mut all) => {
@@ -109,17 +109,22 @@ impl Client {
     }
 
     /// The request of ours that it answers.
-    fn answers(&self, call: CallId, message: &Message) -> Option<CallId> {
+    fn answers(&self, call: CallId, message: &Heard<'_>) -> Option<CallId> {
         match message {
-            Message::Result { id } => self.answered_by(call, id, false),
-            Message::Error { id, .. } => self.answered_by(call, id, true),
-            Message::Request { .. } | Message::Notification { .. } => None,
+            Heard::Result { id } => self.answered_by(call, &id.id(), false),
+            Heard::Error { id, .. } => self.answered_by(call, &id.id(), true),
+            Heard::Request { .. } | Heard::Notification { .. } => None,
         }
     }
 
     /// Whether it holds a response to a request of ours: that is never a repeat.
-    pub(super) fn is_response(&self, call: CallId, payload: &Payload, of: impl Fn(CallId) -> bool) -> bool {
-        let answers = |message: &Message| self.answers(call, message).is_some_and(&of);
+    pub(super) fn is_response(
+        &self,
+        call: CallId,
+        payload: &Payload<Heard<'_>>,
+        of: impl Fn(CallId) -> bool,
+    ) -> bool {
+        let answers = |message: &Heard<'_>| self.answers(call, message).is_some_and(&of);
         match payload {
             Payload::One(message) => answers(message),
             Payload::Many(messages) => {
@@ -130,9 +135,9 @@ impl Client {
     }
 
     /// Whether it holds a message that is new: a question that is open is none, whatever its event is called.
-    fn is_news(&self, call: CallId, payload: &Payload) -> bool {
-        let is_new = |message: &Message| match message {
-            Message::Request { id, .. } => !self.server_requests.is_open(call, id),
+    fn is_news(&self, call: CallId, payload: &Payload<Heard<'_>>) -> bool {
+        let is_new = |message: &Heard<'_>| match message {
+            Heard::Request { id, .. } => !self.server_requests.is_open(call, &id.id()),
             _ => true,
         };
         match payload {

@@ -8,8 +8,8 @@ use crate::proto::cursor::{Came, Handed, Held, Report};
 use crate::proto::error::Reason;
 use crate::proto::event::{Event, GapKind, GapWord, ReissueCause};
 use crate::proto::event_ids::Prefix;
-use crate::proto::gap::split;
-use crate::proto::jsonrpc::{field, Message, Payload};
+use crate::proto::gap::{number, split};
+use crate::proto::jsonrpc::{Heard, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::repeats::Print;
 use crate::proto::stream::{Phase, Stream};
@@ -31,7 +31,12 @@ enum Sharing {
 impl Client {
     /// Keys for the messages of an event that the host will report on: of an array that comes again, those in these
     /// places.
-    pub(super) fn hand_out(&mut self, call: CallId, payload: &Payload, due: Option<&[u32]>) -> Handed {
+    pub(super) fn hand_out(
+        &mut self,
+        call: CallId,
+        payload: &Payload<Heard<'_>>,
+        due: Option<&[u32]>,
+    ) -> Handed {
         match payload {
             Payload::One(message) if self.is_to_handle(call, message) => {
                 self.next_key(call).map_or(Handed::Nothing, Handed::One)
@@ -55,12 +60,12 @@ impl Client {
     }
 
     /// What goes to another call is not for this stream to wait for.
-    fn is_to_handle(&self, call: CallId, message: &Message) -> bool {
-        let Message::Notification { method, token } = message else { return false };
+    fn is_to_handle(&self, call: CallId, message: &Heard<'_>) -> bool {
+        let Heard::Notification { method, token, .. } = message else { return false };
         if self.is_kept(call, method) {
             return false;
         }
-        self.progresses(call, method, token).is_none_or(|owner| owner == call)
+        self.progresses(call, method, *token).is_none_or(|owner| owner == call)
     }
 
     fn next_key(&mut self, call: CallId) -> Option<u32> {
@@ -72,7 +77,7 @@ impl Client {
     }
 
     /// What was handed out does not come again: its handlers are heard, and the cursor of no stream waits for them.
-    pub(super) fn hand_out_once(&mut self, call: CallId, payload: &Payload) -> Handed {
+    pub(super) fn hand_out_once(&mut self, call: CallId, payload: &Payload<Heard<'_>>) -> Handed {
         let handed = self.hand_out(call, payload, None);
         if let Some(entry) = self.ledger.get(call) {
             entry.lineage.orphans.extend(handed.keys().map(|key| (key, None)));
@@ -254,8 +259,8 @@ impl Client {
     }
 
     /// Looks at the progress of a notification on the call's own stream.
-    pub(super) fn check_progress(&mut self, now: Instant, call: CallId, text: &str) {
-        let progress = field(text, &["params", "progress"]).and_then(|raw| raw.parse::<f64>().ok());
+    pub(super) fn check_progress(&mut self, now: Instant, call: CallId, progress: Option<&str>) {
+        let progress = progress.and_then(number);
         let Some((stream, progress)) = self.stream(call).zip(progress) else { return };
         if stream.gaps.is_leap(progress) {
             self.on_gap(now, call, GapKind::Progress, false, None, None);

@@ -3,7 +3,7 @@
 use super::{Client, Output};
 use crate::proto::cursor::Handed;
 use crate::proto::event::{Event, MessageRef, Settlement};
-use crate::proto::jsonrpc::{field, scan, with_field, Id, Message, Payload};
+use crate::proto::jsonrpc::{field, scan, with_field, Heard, Id, IdText, Message, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dispatch::Word;
 use crate::proto::machines::subscription::SUBSCRIPTION_ID;
@@ -42,7 +42,7 @@ impl Client {
         &mut self,
         now: Instant,
         call: CallId,
-        payload: Payload,
+        payload: Payload<Heard<'_>>,
         text: &str,
         Handing { handed, due, mut seam, beside }: Handing<'_>,
     ) {
@@ -53,7 +53,7 @@ impl Client {
             Payload::Many(messages) => {
                 for (place, (range, message)) in messages.into_iter().enumerate() {
                     let (Some(message), Some(text)) = (message, text.get(range)) else { continue };
-                    let is_told = matches!(message, Message::Notification { .. });
+                    let is_told = matches!(message, Heard::Notification { .. });
                     if is_told && due.is_some_and(|due| !due.iter().any(|due| *due as usize == place)) {
                         self.note_duplicate(call);
                         continue;
@@ -67,45 +67,58 @@ impl Client {
         }
     }
 
-    fn on_message(&mut self, now: Instant, call: CallId, message: Message, text: &str, hand: Hand) {
+    fn on_message(&mut self, now: Instant, call: CallId, message: Heard<'_>, text: &str, hand: Hand) {
         match message {
-            Message::Request { id, method } => self.on_request(now, call, &id, method, text),
-            Message::Notification { method, token } => {
-                self.on_notification(now, call, &method, token, text, hand);
+            Heard::Request { id, method } => {
+                self.on_request(now, call, &id.id(), method.into_owned(), text);
             }
-            Message::Result { id } | Message::Error { id, code: _ } => {
-                self.on_response(now, call, &id, text, None);
+            Heard::Notification { method, token, progress } => {
+                let owner = self.progresses(call, &method, token);
+                match owner {
+                    Some(owner) => self.on_progress(now, call, owner, progress, text, hand),
+                    None => self.on_notification(now, call, &method, text, hand),
+                }
             }
+            Heard::Result { id } => self.on_response(now, call, &id.id(), false, text, None),
+            Heard::Error { id, code: _ } => self.on_response(now, call, &id.id(), true, text, None),
         }
     }
 
     /// The call whose progress a notification tells that came on this call's stream. On one that another client began it
     /// bears a token of that client's.
-    pub(super) fn progresses(&self, call: CallId, method: &str, token: &Option<Id>) -> Option<CallId> {
+    pub(super) fn progresses(&self, call: CallId, method: &str, token: Option<IdText<'_>>) -> Option<CallId> {
         let ("notifications/progress", Some(token)) = (method, token) else { return None };
         let adopts = || self.ledger.peek(call).is_some_and(|entry| entry.lineage.adopts);
         self.ledger.by_token(token, call).or_else(|| adopts().then_some(call))
     }
 
-    /// Progress goes to the call whose token it bears, whichever stream it came on; the rest to the stream's own.
+    /// Progress goes to the call whose token it bears, whichever stream it came on.
+    fn on_progress(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        owner: CallId,
+        progress: Option<&str>,
+        text: &str,
+        Hand { key, seam, beside }: Hand,
+    ) {
+        if owner == call && !beside {
+            self.check_progress(now, call, progress);
+        }
+        let message = self.keep(text);
+        self.rearm_call(now, owner);
+        self.call_event(now, owner, Event::Progress { message, key, seam });
+    }
+
+    /// Any other notification goes to the stream's own call.
     fn on_notification(
         &mut self,
         now: Instant,
         call: CallId,
         method: &str,
-        token: Option<Id>,
         text: &str,
-        Hand { key, seam, beside }: Hand,
+        Hand { key, seam, beside: _ }: Hand,
     ) {
-        let owner = self.progresses(call, method, &token);
-        if let Some(owner) = owner {
-            if owner == call && !beside {
-                self.check_progress(now, call, text);
-            }
-            let message = self.keep(text);
-            self.rearm_call(now, owner);
-            return self.call_event(now, owner, Event::Progress { message, key, seam });
-        }
         let renamed = match method {
             "notifications/tools/list_changed" => {
                 self.session.hints.forget();
@@ -133,11 +146,11 @@ impl Client {
         now: Instant,
         call: CallId,
         id: &Id,
+        is_error: bool,
         text: &str,
         status: Option<u16>,
     ) {
         let exact = self.ledger.by_wire_id(id, call);
-        let is_error = matches!(scan(text), Ok(Payload::One(Message::Error { .. })));
         let Some(owner) = self.answered_by(call, id, is_error) else {
             self.stats.unmatched += 1;
             let message =

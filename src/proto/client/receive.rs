@@ -11,7 +11,7 @@ use crate::proto::error::Reason;
 use crate::proto::event::{AttemptResult, DropCause, Event, Settlement};
 use crate::proto::facts::Identity;
 use crate::proto::http::{IoFailure, Redirect, ResponseHead};
-use crate::proto::jsonrpc::{scan, Payload};
+use crate::proto::jsonrpc::{hear, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::session::Session;
 use crate::proto::sse::{Decoder, Item, Limits};
@@ -364,7 +364,7 @@ impl Client {
     fn on_document(&mut self, now: Instant, call: CallId, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        match scan(text) {
+        match hear(text) {
             Err(_) => self.fail_request(now, call, Reason::MalformedResponse, "the answer is no JSON"),
             Ok(Payload::Many(messages)) if messages.is_empty() => {
                 self.fail_request(now, call, Reason::UnexpectedContent, "the answer is an empty array");

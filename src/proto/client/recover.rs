@@ -8,7 +8,7 @@ use super::{Client, Output};
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{IoFailure, Redirect, ResponseHead};
-use crate::proto::jsonrpc::Payload;
+use crate::proto::jsonrpc::{Heard, Payload};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dialect::CancelBy;
 use crate::proto::machines::outage::{self, MayGo};
@@ -400,7 +400,13 @@ impl Client {
 
     /// An event came. The first that a resume brings is announced before it is told, and those in the same bytes are
     /// counted in. What is no message may be a heartbeat.
-    pub(super) fn count_replayed(&mut self, now: Instant, call: CallId, payload: &Payload, repeat: bool) {
+    pub(super) fn count_replayed(
+        &mut self,
+        now: Instant,
+        call: CallId,
+        payload: &Payload<Heard<'_>>,
+        repeat: bool,
+    ) {
         if matches!(payload, Payload::Other) && !repeat {
             return;
         }

@@ -122,7 +122,7 @@ impl Client {
         let is_doubtful = error == Whose::Likely && marked;
         let answer = error_id.filter(|_| meaning == Meaning::Answer);
         if let Some(id) = answer.as_ref().filter(|_| !is_doubtful) {
-            return self.on_response(now, call, id, &body, Some(head.status));
+            return self.on_response(now, call, id, true, &body, Some(head.status));
         }
         let said = self.said(&body, head.status);
         let said = if said.is_empty() { said } else { format!(": {said}") };
@@ -132,7 +132,7 @@ impl Client {
             return;
         }
         if let Some(id) = answer {
-            return self.on_response(now, call, &id, &body, Some(head.status));
+            return self.on_response(now, call, &id, true, &body, Some(head.status));
         }
         match meaning {
             Meaning::Later(reason) => {

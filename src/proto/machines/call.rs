@@ -16,7 +16,7 @@ use crate::proto::event::{Diagnostics, Level};
 use crate::proto::facts::Identity;
 use crate::proto::header::param_headers;
 use crate::proto::http::HeaderName;
-use crate::proto::jsonrpc::Id;
+use crate::proto::jsonrpc::{Id, IdText};
 use crate::proto::stream::{Earlier, Stream};
 use crate::proto::time::Instant;
 use crate::proto::timeouts::Timeouts;
@@ -110,7 +110,7 @@ pub(crate) struct Request {
     /// A request's members but its id (the same on every re-issue); any other message whole.
     pub(crate) content: String,
     /// The progress token: the same on every re-issue.
-    pub(crate) token: Option<Id>,
+    pub(crate) token: Option<Token>,
     /// What it speaks.
     pub(crate) dialect: Dialect,
     pub(crate) idempotent: bool,
@@ -129,6 +129,24 @@ pub(crate) struct Request {
     /// The call that this message is sent for: with its headers, and its credentials.
     pub(crate) on_behalf: Option<CallId>,
     pub(crate) timeouts: Timeouts,
+}
+
+/// A progress token, and how it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) id: Id,
+    text: String,
+}
+
+impl Token {
+    pub(crate) fn new(id: Id) -> Self {
+        Self { text: id.text(), id }
+    }
+
+    /// Whether this text is it.
+    pub(crate) fn is(&self, written: IdText<'_>) -> bool {
+        self.text == written.text() || self.id.plain() == written.id().plain()
+    }
 }
 
 /// Parameters of a call that its headers repeat, as texts by the names behind `Mcp-Param-`.
