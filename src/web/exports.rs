@@ -20,7 +20,12 @@ thread_local! {
     static NEXT: Cell<u32> = const { Cell::new(1) };
     /// Where a panic's text goes: the host of the newest transport.
     static WITNESS: RefCell<Option<Host>> = const { RefCell::new(None) };
+    /// Where the wrapper writes the bytes of bodies.
+    static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
+
+/// An input of this size is kept for the next bytes; the wrapper knows this number, too.
+const KEPT_INPUT: usize = 64 << 10;
 
 static HOOK: Once = Once::new();
 
@@ -222,10 +227,28 @@ pub fn head(
     enter(handle, now, |client, now| client.handle_input(now, Input::Head(ExchangeId(exchange), head)))
 }
 
-/// Takes bytes of a body.
+/// Makes room for so many bytes of bodies: where they are to be written. It stands until more room is asked for, or more
+/// than [`KEPT_INPUT`] was pushed.
 #[wasm_bindgen]
-pub fn push(handle: u32, now: f64, exchange: u32, bytes: &[u8]) -> u32 {
-    enter(handle, now, |client, now| client.handle_input(now, Input::Body(ExchangeId(exchange), bytes)))
+pub fn room(bytes: usize) -> usize {
+    INPUT.with_borrow_mut(|input| {
+        input.resize(bytes, 0);
+        input.as_ptr() as usize
+    })
+}
+
+/// Takes bytes of a body: as many as were written into the room for them.
+#[wasm_bindgen]
+pub fn push(handle: u32, now: f64, exchange: u32, bytes: usize) -> u32 {
+    let input = INPUT.take();
+    let told = enter(handle, now, |client, now| {
+        let bytes = input.get(..bytes).unwrap_or_default();
+        client.handle_input(now, Input::Body(ExchangeId(exchange), bytes));
+    });
+    if input.len() <= KEPT_INPUT {
+        INPUT.set(input);
+    }
+    told
 }
 
 /// A body ended cleanly.

@@ -15,6 +15,6 @@ mod transport;
 pub use exports::{
     answer, authorized, call, cancel, close, connect, create, declared, destroy, drain, end, fail, gap,
     handled, head, is_reserved, learn_secret, metrics, next_request_id, notify, poll, push, rare, reconnect,
-    sent, set_version, terminate,
+    room, sent, set_version, terminate,
 };
 pub use host::Host;

@@ -23,6 +23,7 @@ function telling(numbers, messages = [], rare = [], { onRare = () => {}, texts =
     poll: () => address,
     call: () => address,
     push: () => 0,
+    room: () => 32_768,
     rare: () => {
       onRare(memory);
       return rare;

@@ -183,8 +183,8 @@ export default [
   },
   {
     file: "src/ts/http/body.ts",
-    from: "if (!(await this.#deliver(bytesOf(value)))) return;",
-    to: "if (!(await this.#deliver(value as Uint8Array))) return;",
+    from: "const chunk = bytesOf(value);",
+    to: "const chunk = value as Uint8Array;",
     test: "tests/js/body.test.mjs",
   },
   {

@@ -261,7 +261,10 @@ impl Rig {
             });
         let on_chunk: Closure<dyn FnMut(u32, Uint8Array)> =
             Closure::new(move |exchange, bytes: Uint8Array| {
-                b(&|handle| web::push(handle, now(), exchange, &bytes.to_vec()));
+                let room = web::room(bytes.length() as usize);
+                let memory = wasm_bindgen::memory().unchecked_into::<WebAssembly::Memory>();
+                Uint8Array::new(&memory.buffer()).set(&bytes, room as u32);
+                b(&|handle| web::push(handle, now(), exchange, bytes.length() as usize));
             });
         let on_end: Closure<dyn FnMut(u32)> =
             Closure::new(move |exchange| c(&|handle| web::end(handle, now(), exchange)));

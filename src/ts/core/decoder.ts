@@ -9,6 +9,10 @@ import type { Batch, Core, CoreOutput, CreateCore, RareOutput, RawCore } from ".
 // there are, and where the short texts are and how long.
 const head = 6;
 
+// Room for the bytes of a body is kept in the module if it is no larger; src/web/exports.rs knows this number, too.
+const keptInput = 64 * 1024;
+const leastInput = 4 * 1024;
+
 const none: never[] = [];
 
 // The first number of each record.
@@ -61,7 +65,10 @@ export function decoded(raw: RawCore): Core {
     close: (handle, now) => batch(handle, raw.close(handle, now)),
     sent: (handle, now, exchange) => batch(handle, raw.sent(handle, now, exchange)),
     head: (handle, now, exchange, head) => batch(handle, withHead(raw.head, handle, now, exchange, head)),
-    push: (handle, now, exchange, bytes) => batch(handle, raw.push(handle, now, exchange, bytes)),
+    push: (handle, now, exchange, bytes) => {
+      reader.write(bytes);
+      return batch(handle, raw.push(handle, now, exchange, bytes.length));
+    },
     end: (handle, now, exchange) => batch(handle, raw.end(handle, now, exchange)),
     fail: (handle, now, exchange, message, code) =>
       batch(handle, raw.fail(handle, now, exchange, message, code)),
@@ -80,6 +87,9 @@ class Reader {
   // Views of the memory, which are void when it has grown.
   #numbers = new Float64Array();
   #bytes = new Uint8Array();
+  // The room for bytes of bodies.
+  #inputAt = 0;
+  #room = 0;
 
   constructor(raw: RawCore) {
     this.#raw = raw;
@@ -95,6 +105,19 @@ class Reader {
     const rare = this.#raw.rare(handle);
     this.#look();
     return this.#records(start, rare);
+  }
+
+  /** Writes bytes of a body where the module takes them from. */
+  write(bytes: Uint8Array): void {
+    const { length } = bytes;
+    if (length > this.#room) {
+      let room = leastInput;
+      while (room < length) room *= 2;
+      this.#inputAt = this.#raw.room(room > keptInput ? length : room);
+      this.#room = room > keptInput ? 0 : room;
+    }
+    this.#look();
+    this.#bytes.set(bytes, this.#inputAt);
   }
 
   #look(): void {

@@ -373,6 +373,8 @@ interface Flat {
     retryAfter: string | undefined,
     target: string | undefined,
   ): number;
+  /** Takes so many bytes of a body out of the room for them. */
+  push(handle: number, now: number, exchange: number, bytes: number): number;
 }
 
 /** The exports as they are: one that has something to tell gives its address, or 0. */
@@ -380,6 +382,8 @@ export type RawCore = Pick<Core, Same> & {
   [name in Exclude<keyof Core, Same | keyof Flat>]: (...args: Parameters<Core[name]>) => number;
 } & Flat & {
     memory: WebAssembly.Memory;
+    /** Makes room for so many bytes of bodies: its address. It stands until more is asked for, or too much was pushed. */
+    room(bytes: number): number;
     /** The rare outputs of what was told last, in order. */
     rare(handle: number): RareOutput[];
   };

@@ -76,36 +76,43 @@ export class BodyPump {
 
   async #read(): Promise<void> {
     // What a fetch of the user's gives may be no stream at all: then this throws, and the exchange fails.
-    this.#source = sourceOf(this.#response);
+    const source = sourceOf(this.#response);
+    this.#source = source;
     this.#burstAt = timers.now();
     for (;;) {
-      const { done, value } = await this.#source.read();
+      const { done, value } = await source.read();
       if (this.#stopped) return;
       if (done) break;
-      if (!(await this.#deliver(bytesOf(value)))) return;
+      const chunk = bytesOf(value);
+      // As a rule nothing is waited for but the next read.
+      if (this.#paused || chunk.length > pieceBytes) await this.#inPieces(chunk);
+      else if (chunk.length > 0) this.#sink.push(chunk);
+      if (this.#isLong()) await this.#breathe();
+      if (this.#paused) await this.#held();
+      if (this.#stopped) return;
     }
     await this.#held();
     this.#finish(() => this.#sink.end());
   }
 
-  /** Hands a chunk on by pieces; false once stopped. */
-  async #deliver(chunk: Uint8Array): Promise<boolean> {
+  async #inPieces(chunk: Uint8Array): Promise<void> {
     for (let at = 0; at < chunk.length; at += pieceBytes) {
       if (this.#paused) await this.#held();
-      if (this.#stopped) return false;
-      this.#sink.push(chunk.length <= pieceBytes ? chunk : chunk.subarray(at, at + pieceBytes));
-      await this.#breathe();
+      if (this.#stopped) return;
+      this.#sink.push(chunk.subarray(at, at + pieceBytes));
+      if (this.#isLong()) await this.#breathe();
     }
-    await this.#breathe();
-    if (this.#paused) await this.#held();
-    return !this.#stopped;
   }
 
-  /** Lets everything else run, once in a while. */
-  async #breathe(): Promise<void> {
+  /** One more piece came: whether everything else is to have a turn. */
+  #isLong(): boolean {
     this.#burst += 1;
-    const isLong = this.#burst > burstPieces || timers.now() - this.#burstAt > burstMs;
-    if (this.#stopped || !isLong) return;
+    return this.#burst > burstPieces || timers.now() - this.#burstAt > burstMs;
+  }
+
+  /** Lets everything else run. */
+  async #breathe(): Promise<void> {
+    if (this.#stopped) return;
     await macrotask();
     this.#burst = 0;
     this.#burstAt = timers.now();
