@@ -34,14 +34,13 @@ function telling(numbers, messages = [], rare = [], { onRare = () => {}, texts =
 
 const note = (n) => ({ jsonrpc: "2.0", method: "m", params: { n } });
 
-test("messages in a row are one record, and each has its own key and message", () => {
-  const core = telling([1, 3, 9.5, 7, 3, 0, 2, -1, 10, 0, 1, 3], [note(1), note(2), note(3), note("é")]);
-  const of = { out: "message", seam: false };
+test("messages in a row are one record, with their place among all messages and the key of the first", () => {
+  const among = [note(1), note(2), note(3), note("é")];
+  const core = telling([1, 3, 9.5, 7, 3, 0, 2, -1, 10, 0, 1, 3], among);
+  const of = { out: "messages", seam: false, among };
   assert.deepEqual(core.poll(1, 0).outputs, [
-    { ...of, type: "message", call: 3, at: 9.5, key: 7, message: note(1) },
-    { ...of, type: "message", call: 3, at: 9.5, key: 8, message: note(2) },
-    { ...of, type: "message", call: 3, at: 9.5, key: 9, message: note(3) },
-    { ...of, type: "progress", call: undefined, at: 10, key: undefined, message: note("é") },
+    { ...of, type: "message", call: 3, at: 9.5, firstKey: 7, index: 0, count: 3 },
+    { ...of, type: "progress", call: undefined, at: 10, firstKey: 0, index: 3, count: 1 },
   ]);
 });
 
@@ -61,13 +60,15 @@ test("other records keep their place among them, the rare ones too", () => {
     { out: "request", call: 2, at: 5, message: 1 },
     { out: "event", at: 1, type: "warning", message: "a text" },
   ];
-  const core = telling(numbers, [note(1), note(2), note(3)], rare);
+  const among = [note(1), note(2), note(3)];
+  const core = telling(numbers, among, rare);
+  const seam = { out: "messages", call: 2, at: 5, among, count: 1, firstKey: 1, seam: true };
   assert.deepEqual(core.poll(1, 0).outputs, [
     { out: "read", exchange: 4, on: true },
     { out: "event", call: 2, at: 5, type: "open", status: 200 },
-    { out: "message", type: "message", call: 2, at: 5, key: 1, seam: true, message: note(1) },
+    { ...seam, type: "message", index: 0 },
     { out: "request", call: 2, at: 5, message: note(2) },
-    { out: "message", type: "progress", call: 2, at: 5, key: 2, seam: true, message: note(2) },
+    { ...seam, type: "progress", firstKey: 2, index: 1 },
     { out: "abort", exchange: 4 },
     { out: "settle", call: 2, at: 6, type: "result", message: note(3) },
     { out: "settle", call: 3, at: 6, type: "result", message: note(3), httpStatus: 400 },
@@ -121,9 +122,9 @@ test("the memory may grow while the rare ones are asked for", () => {
     onRare: (memory) => memory.grow(1),
   });
   assert.deepEqual(
-    core.poll(1, 0).outputs.map(({ out, message }) => [out, message]),
+    core.poll(1, 0).outputs.map(({ out, among }) => [out, among]),
     [
-      ["message", note(1)],
+      ["messages", [note(1)]],
       ["closed", undefined],
     ],
   );

@@ -212,8 +212,8 @@ export default [
   },
   {
     file: "src/ts/sdk/pending.ts",
-    from: "!this.client.deliver(message)) ack?.done(false);",
-    to: "!this.client.deliver(message)) ack?.done(true);",
+    from: "    return this.client.deliver(message);",
+    to: "    this.client.deliver(message);\n    return true;",
     test: "tests/js/transport.test.mjs",
   },
   {

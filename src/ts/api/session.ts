@@ -25,6 +25,12 @@ import type {
  */
 // biome-ignore lint/suspicious/noExplicitAny: only the caller knows the shape of a result
 export interface ToolCall<Result = any> extends AsyncIterable<CallEvent<Result>> {
+  /**
+   * Its events in arrays, for whoever takes thousands: each has all that came since the last one, at least one event. They
+   * are taken out of the same queue, under the same rules; those of an array are handled when the loop asks for the next
+   * one or is left. The outcome is the last element of the last array.
+   */
+  batches(): AsyncIterable<CallEvent<Result>[]>;
   /** The id of the request; it stays the same whatever is done to carry the call through. */
   readonly id: string;
   /**

@@ -60,6 +60,17 @@ export class Log {
     ignored(() => this.#logger?.[level]?.(text, data));
   }
 
+  /** Whether somebody reads what is written at the level `debug`. */
+  get isVerbose(): boolean {
+    if (!this.#isUsers || this.#logger === undefined) return false;
+    try {
+      return this.#logger.debug !== undefined;
+    } catch {
+      // It is asked again when there is something to write.
+      return true;
+    }
+  }
+
   /** Writes that something of the user's threw. */
   threw(what: string, thrown: unknown): void {
     this.write("error", `${what} threw: ${textOf(thrown)}`);

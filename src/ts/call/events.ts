@@ -1,11 +1,15 @@
 // The public events, from what the core tells and what the wrapper knows.
 import type { CallEvent, JsonRpcError, JsonRpcNotification, SessionEvent } from "../api/events.js";
-import type { EventOutput, MessageOutput } from "../core/protocol.js";
+import type { EventOutput } from "../core/protocol.js";
 import type { Settings } from "../options/settings.js";
-import type { Ack } from "./ack.js";
+import type { Acks, Timers } from "./ack.js";
 
 /** The public event of a message of a call. A malformed progress is what it is, a message. */
-export function messageEvent({ at, type, message }: MessageOutput, requestId: string | number): CallEvent {
+export function messageEvent(
+  { at, type }: { at: number; type: "message" | "progress" },
+  requestId: string | number,
+  message: object,
+): CallEvent {
   if (type === "progress") return progressEvent(at, requestId, message as JsonRpcNotification);
   return { at, type, requestId, message: message as JsonRpcNotification };
 }
@@ -22,14 +26,10 @@ export function callEvent(
 function progressEvent(at: number, requestId: string | number, notification: JsonRpcNotification): CallEvent {
   const { progress, total, message } = notification.params ?? {};
   if (typeof progress !== "number") return { at, type: "message", requestId, message: notification };
-  return {
-    at,
-    requestId,
-    type: "progress",
-    progress,
-    ...(typeof total === "number" ? { total } : {}),
-    ...(typeof message === "string" ? { message } : {}),
-  };
+  const event: CallEvent & { type: "progress" } = { at, requestId, type: "progress", progress };
+  if (typeof total === "number") event.total = total;
+  if (typeof message === "string") event.message = message;
+  return event;
 }
 
 /** The public event of a session, that is no message. */
@@ -47,34 +47,44 @@ export function jsonRpcError(error: unknown): JsonRpcError {
   };
 }
 
+/** What an event belongs to whose handling is to be reported. */
+export interface Handling extends Timers {
+  readonly acks: Acks;
+}
+
 /**
- * Hands an event to the logger and to `onEvent`. Never called inside an export; what they throw harms nothing. With a
- * ack, `onEvent` is a holder of it, for `handlerMs` at most.
+ * Hands an event to the logger and to `onEvent`. Never called inside an export; what they throw harms nothing. `onEvent` is
+ * a holder of an event that is to be handled, for `handlerMs` at most.
  */
 export function emit(
   settings: Pick<Settings, "log" | "onEvent" | "handlerMs">,
   event: CallEvent | SessionEvent,
-  ack?: Ack,
+  handling?: Handling,
 ): void {
   const { log, onEvent, handlerMs } = settings;
   log.event(event);
   if (onEvent === undefined) return;
-  ack?.share();
+  const key = handling?.acks.share() ?? 0;
+  let isOver = false;
+  const done = (ok: boolean) => {
+    if (!isOver) handling?.acks.done(key, ok);
+    isOver = true;
+  };
   const failed = (thrown: unknown) => {
     log.threw("onEvent", thrown);
-    ack?.done(false);
+    done(false);
   };
   try {
     // A copy: a loop may be given the same event, and neither shall see what the other does with it.
     const handled = onEvent({ ...event });
     if (handled === undefined) {
-      ack?.done(true);
+      done(true);
       return;
     }
     const late = () => failed(new Error(`it did not settle within handlerMs (${handlerMs} ms)`));
-    const stop = ack?.timers.after(handlerMs, late);
+    const stop = handling?.after(handlerMs, late);
     const settled = Promise.resolve(handled).finally(stop);
-    settled.then(() => ack?.done(true), failed);
+    settled.then(() => done(true), failed);
   } catch (thrown) {
     failed(thrown);
   }

@@ -8,7 +8,7 @@ import { ignored, longestWait, observed, onAbort } from "../base/promise.js";
 import { type Timer, timers } from "../base/timers.js";
 import type { Failure } from "../http/credentials.js";
 import type { CallHeaders } from "../http/exchanges.js";
-import type { Ack, Timers } from "./ack.js";
+import { Acks, type Timers } from "./ack.js";
 import type { Deadline, DeadlineTimes } from "./deadline.js";
 import { EventQueue } from "./event-queue.js";
 
@@ -59,11 +59,10 @@ export type ResultEvent = Extract<CallEvent, { type: "result" }>;
 
 /** Who is told of a call: its events, then exactly one outcome. None of it may throw. */
 export interface CallSink {
-  /**
-   * One event that is no outcome. `message` is the notification that it tells of; one that is to be handled has a
-   * ack.
-   */
-  event(event: CallEvent, ack?: Ack, message?: object): void;
+  /** Takes notifications and progress as they came, where no event is wanted of them: whether one was handled. */
+  message?(message: object): boolean;
+  /** One event that is no outcome. With acks, it is to be handled, and who holds it shares them. */
+  event(event: CallEvent, acks?: Acks): void;
   /** The server's answer; `message` is the response that brought it, where one did. */
   answered(event: ResultEvent, message?: object, httpStatus?: number): void;
   /** A notification was taken, or the handshake is done: there is no event for it. */
@@ -75,6 +74,8 @@ export interface CallSink {
 /** One call from the wrapper's side: what was asked, the timers that run for it, and the sink that is told of it. */
 export class CallRecord implements Timers {
   readonly origin: CallOrigin;
+  /** Of its events, whether they were handled. */
+  readonly acks: Acks;
   readonly #sink: CallSink;
   readonly #known: Partial<CallDiagnostics> & { events: number; gaps: number; duplicates: number };
   readonly #tellCore: (reason?: string) => void;
@@ -88,8 +89,14 @@ export class CallRecord implements Timers {
   #deadline: Deadline | undefined;
   #stopAsking: (() => void) | undefined;
 
-  constructor(origin: CallOrigin, sink: CallSink, tellCore: (reason?: string) => void) {
+  constructor(
+    origin: CallOrigin,
+    sink: CallSink,
+    tellCore: (reason?: string) => void,
+    report: (key: number, ok: boolean) => void = () => {},
+  ) {
     this.origin = origin;
+    this.acks = new Acks(report);
     this.taskId = origin.task;
     this.#sink = sink;
     this.#known = { events: 0, gaps: 0, duplicates: 0 };
@@ -144,10 +151,22 @@ export class CallRecord implements Timers {
   }
 
   /** One event that is no outcome. */
-  event(event: CallEvent, ack?: Ack, message?: object): void {
+  event(event: CallEvent, acks?: Acks): void {
     if (this.#settled) return;
     this.#note(event);
-    this.#sink.event(event, ack, message);
+    this.#sink.event(event, acks);
+  }
+
+  /** Whether its notifications and progress are taken as they came, by {@link CallRecord.message}. */
+  get takesMessages(): boolean {
+    return this.#sink.message !== undefined;
+  }
+
+  /** A notification, or progress, as it came: whether it was handled. */
+  message(at: number, message: object): boolean {
+    this.#known.events += 1;
+    this.#known.lastProgressAt = at;
+    return this.#sink.message?.(message) ?? true;
   }
 
   /** The server's answer. */
@@ -243,18 +262,15 @@ export class Promised implements CallSink {
       finally: (settled) => result.finally(settled),
       [Symbol.toStringTag]: "ToolCall",
       cancel: () => record.cancel(),
-      [Symbol.asyncIterator]: () => this.#queue[Symbol.asyncIterator](),
+      [Symbol.asyncIterator]: () => this.#queue.one(),
+      batches: () => ({ [Symbol.asyncIterator]: () => this.#queue.batches() }),
     };
   }
 
-  /** A loop that has begun is a holder of the ack. */
-  event(event: CallEvent, ack?: Ack): void {
-    if (ack === undefined || !this.#queue.isHeard) {
-      this.#queue.push(event);
-      return;
-    }
-    ack.share();
-    this.#queue.push(event, () => ack.done(true));
+  /** A loop that has begun is a holder of what is to be handled. */
+  event(event: CallEvent, acks?: Acks): void {
+    if (acks === undefined || !this.#queue.isHeard) this.#queue.push(event);
+    else this.#queue.push(event, acks, acks.share());
   }
 
   answered(event: ResultEvent, _message?: object, httpStatus?: number): void {

@@ -3,7 +3,7 @@ import { timers } from "../base/timers.js";
 import { createCore as createRaw } from "./core.js";
 import { requestOf, Texts, withHead } from "./exchange.js";
 import { parseMessages } from "./parse.js";
-import type { Batch, Core, CoreOutput, CreateCore, RareOutput, RawCore } from "./protocol.js";
+import type { Batch, Core, CoreOutput, CreateCore, MessagesOutput, RareOutput, RawCore } from "./protocol.js";
 
 // What an array begins with: how many numbers there are in all, where the text is and how long, how many rare outputs
 // there are, and where the short texts are and how long.
@@ -148,7 +148,7 @@ class Reader {
         case progressRecord:
         case seamMessageRecord:
         case seamProgressRecord:
-          this.#run(record, at, messages, outputs);
+          outputs.push(this.#run(record, at, messages));
           at += 6;
           break;
         case resultRecord: {
@@ -188,16 +188,19 @@ class Reader {
   }
 
   /** Messages in a row. */
-  #run(record: number, place: number, messages: unknown[], outputs: CoreOutput[]): void {
+  #run(record: number, place: number, among: unknown[]): MessagesOutput {
     const number = (offset: number) => this.#numbers[place + offset] as number;
-    const type = record === messageRecord || record === seamMessageRecord ? "message" : "progress";
-    const seam = record === seamMessageRecord || record === seamProgressRecord;
-    const call = number(1) < 0 ? undefined : number(1);
-    const [at, firstKey, count, index] = [number(2), number(3), number(4), number(5)];
-    for (let n = 0; n < count; n += 1) {
-      const key = firstKey === 0 ? undefined : firstKey + n;
-      outputs.push({ out: "message", call, at, type, message: messages[index + n], key, seam });
-    }
+    return {
+      out: "messages",
+      call: number(1) < 0 ? undefined : number(1),
+      at: number(2),
+      type: record === messageRecord || record === seamMessageRecord ? "message" : "progress",
+      among,
+      index: number(5),
+      count: number(4),
+      firstKey: number(3),
+      seam: record === seamMessageRecord || record === seamProgressRecord,
+    };
   }
 
   #messages(address: number, length: number): unknown[] {

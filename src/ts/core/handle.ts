@@ -17,6 +17,12 @@ import type {
 } from "./protocol.js";
 import { elsewhere, WorkerContext } from "./worker-context.js";
 
+/** For how many microtasks the next report may wait for more, after so many in a row. */
+const patience = (streak: number) => (streak < 4 ? 0 : 2 ** Math.min(streak - 3, 7));
+
+// Waiting for it is cheaper than a microtask of the runtime's.
+const settled = Promise.resolve();
+
 /** What a core tells. `lost` is the wrapper's own word, and the last one. */
 export type Told =
   | Exclude<CoreOutput, { exchange: number } | { out: "persist" }>
@@ -61,6 +67,9 @@ export class CoreHandle {
   // Reports of handled events, four numbers for each run: call, first key, last key, 1 or 0.
   #reports: number[] = [];
   #hasFailures = false;
+  // How many events were reported in all, and how many reports were made in a row.
+  #reported = 0;
+  #streak = 0;
   #handle = -1;
   #over = false;
   #telling = false;
@@ -148,7 +157,25 @@ export class CoreHandle {
     if (isNext) reports[last + 2] = key;
     else reports.push(call, key, key, Number(ok));
     if (!ok) this.#hasFailures = true;
-    if (!this.#telling && last < 0) timers.queueMicrotask(() => this.#tell());
+    this.#reported += 1;
+    if (!this.#telling && last < 0) this.#reportSoon(this.#reported);
+  }
+
+  /**
+   * Reports in a microtask. Where a loop takes one event after the other in microtasks of its own, it has longer and longer
+   * to go on, for one report is as dear as many events; it is over when it did nothing for two of them.
+   */
+  #reportSoon(seen: number, hops = patience(this.#streak), idle = 0): void {
+    void settled.then(() => {
+      if (this.#reports.length === 0) return;
+      const isIdle = this.#reported === seen;
+      if (hops > 0 && !(isIdle && idle > 0)) {
+        this.#reportSoon(this.#reported, hops - 1, isIdle ? idle + 1 : 0);
+        return;
+      }
+      this.#streak = isIdle && idle > 0 ? 0 : this.#streak + 1;
+      this.#tell();
+    });
   }
 
   /** What is known of the last exchange of a call, should it have failed. */

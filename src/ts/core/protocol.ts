@@ -154,16 +154,19 @@ export interface Made extends Batch {
   connectMs?: number;
 }
 
-/** A notification, or progress, of a call, or of the session where `call` is `undefined`. */
-export interface MessageOutput {
-  out: "message";
+/** Notifications, or progress, in a row: of a call, or of the session where `call` is `undefined`. */
+export interface MessagesOutput {
+  out: "messages";
   call: number | undefined;
   at: number;
   type: "message" | "progress";
-  message: unknown;
-  /** By which `handled` is to be told of it. Those of a call count up by one. */
-  key: number | undefined;
-  /** It is the first after a resume. */
+  /** All messages that came along: these are `count` of them, from `index` on. */
+  among: unknown[];
+  index: number;
+  count: number;
+  /** By which `handled` is to be told of the first; the others count up by one. 0: nobody is to be told. */
+  firstKey: number;
+  /** It is the first after a resume, and alone. */
   seam: boolean;
 }
 
@@ -275,7 +278,7 @@ export interface TransmitOutput extends HttpRequest {
 
 /** Everything the core tells or asks. */
 export type CoreOutput =
-  | MessageOutput
+  | MessagesOutput
   | EventOutput
   | AuthorizeOutput
   | ScheduleOutput
@@ -390,6 +393,6 @@ export type RawCore = Pick<Core, Same> & {
 
 /** What is rare, before it is decoded: a message is told by its place among those that came along. */
 export type RareOutput =
-  | Exclude<CoreOutput, { out: "message" } | { exchange: number }>
+  | Exclude<CoreOutput, { out: "messages" } | { exchange: number }>
   | (Omit<Made, "outputs"> & { out: "made" })
   | (Refusal & { out: "refused" });

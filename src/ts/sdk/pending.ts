@@ -3,7 +3,6 @@ import type { CallEvent } from "../api/events.js";
 import type { ToolCallFailed } from "../api/failure.js";
 import { observed } from "../base/promise.js";
 import { timers } from "../base/timers.js";
-import type { Ack } from "../call/ack.js";
 import type { CallSink, ResultEvent } from "../call/record.js";
 import type { Failure } from "../http/credentials.js";
 
@@ -35,10 +34,12 @@ abstract class Pending implements CallSink {
     );
   }
 
-  /** The message of an event is handled when the Client's handler returned. */
-  event(_event: CallEvent, ack?: Ack, message?: object): void {
-    if (message !== undefined && !this.client.deliver(message)) ack?.done(false);
+  /** It is handled when the Client's handler returned. */
+  message(message: object): boolean {
+    return this.client.deliver(message);
   }
+
+  event(_event: CallEvent): void {}
 
   answered(_event: ResultEvent, message?: object): void {
     if (message !== undefined) this.client.deliver(message);
@@ -86,9 +87,8 @@ export class PendingRequest extends Pending {
     this.#request = request;
   }
 
-  override event(event: CallEvent, ack?: Ack, message?: object): void {
-    if (message !== undefined && this.#isOwnProgress(message)) return;
-    super.event(event, ack, message);
+  override message(message: object): boolean {
+    return this.#isOwnProgress(message) || super.message(message);
   }
 
   override answered(event: ResultEvent, message?: object, httpStatus?: number): void {
@@ -114,8 +114,9 @@ export class PendingRequest extends Pending {
   }
 
   #isOwnProgress(message: object): boolean {
+    if (!this.#request.ownProgress) return false;
     const { method, params } = message as { method?: string; params?: { progressToken?: unknown } };
-    if (!this.#request.ownProgress || method !== "notifications/progress") return false;
+    if (method !== "notifications/progress") return false;
     return !this.client.hasToken(params?.progressToken);
   }
 }
@@ -144,10 +145,10 @@ export class PendingSubscription extends PendingRequest {
     this.#wireId = wireId;
   }
 
-  override event(event: CallEvent, ack?: Ack, message?: object): void {
-    const { params } = (message ?? {}) as { params?: Named };
+  override message(message: object): boolean {
+    const { params } = message as { params?: Named };
     const named = this.#named(params);
-    super.event(event, ack, named === params ? message : { ...message, params: named });
+    return super.message(named === params ? message : { ...message, params: named });
   }
 
   #ended(response: object): object {
@@ -166,8 +167,7 @@ export class PendingSubscription extends PendingRequest {
 
 /** A stream that is resumed by hand: `done` is settled as soon as it is open; a later failure is only told. */
 export class PendingStream extends Pending {
-  override event(event: CallEvent, ack?: Ack, message?: object): void {
+  override event(event: CallEvent): void {
     if (event.type === "open" && event.status < 300) this.resolve();
-    super.event(event, ack, message);
   }
 }

@@ -100,6 +100,7 @@ export class ClientTransport {
       hasToken: (token) => this.#names.hasToken(token),
       rejection: (event, failure) => this.#told(this.#rejection(event, failure)),
     };
+    const hears = () => this.onevent !== undefined || settings.log.isVerbose;
     this.#owner = {
       settings,
       clock: createClock(),
@@ -114,6 +115,9 @@ export class ClientTransport {
         abortAll: () => {},
       }),
       heard: (message) => void this.#deliver(message),
+      get hearsMessages() {
+        return hears();
+      },
       emit: (event) => this.#emit(event),
       ready: (info) => this.#stands(info),
       denied: (thrown) => this.#report(thrown),

@@ -6,9 +6,8 @@ import { clockText } from "../base/clock-text.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
 import { type Timer, timers } from "../base/timers.js";
-import { Ack } from "../call/ack.js";
 import { Deadline } from "../call/deadline.js";
-import { callEvent, jsonRpcError, messageEvent, sessionEvent } from "../call/events.js";
+import { callEvent, jsonRpcError, sessionEvent } from "../call/events.js";
 import {
   abortedMeanwhile,
   explained,
@@ -18,7 +17,6 @@ import {
   type Why,
   worded,
 } from "../call/failure.js";
-import { GapJudge } from "../call/gaps.js";
 import { noMetrics } from "../call/metrics.js";
 import { CallRecord, type CallSink, type MadeWith, Promised, type ResultEvent } from "../call/record.js";
 import { relayedFailure } from "../call/relayed.js";
@@ -32,7 +30,7 @@ import type {
   EventOutput,
   FailureOutput,
   Made,
-  MessageOutput,
+  MessagesOutput,
   RequestOutput,
   SessionFacts,
   SettleOutput,
@@ -43,6 +41,7 @@ import type { CallHeaders } from "../http/exchanges.js";
 import { decide, type Prepared } from "../options/call-spec.js";
 import type { Settings } from "../options/settings.js";
 import { infoOf } from "../options/state.js";
+import { type Calls, Delivery } from "./delivery.js";
 import type { FactsKeeper, Owner } from "./owner.js";
 import type { RequestTaker } from "./requests.js";
 import { Waits } from "./scheduler.js";
@@ -59,7 +58,7 @@ const closed: Why = { reason: "closed", outcome: "unknown", message: "the sessio
  * One life of a session: from the handshake to its end, by `close()`, a handshake that failed, or a lost instance.
  * Every call made on it gets its outcome, if not from the core then from here.
  */
-export class Connection implements Listener {
+export class Connection implements Listener, Calls {
   /** Settles with the handshake: rejects as a call does. */
   readonly ready: Promise<unknown>;
   readonly #owner: Owner;
@@ -69,7 +68,7 @@ export class Connection implements Listener {
   readonly #handle: CoreHandle;
   readonly #records = new Map<number, CallRecord>();
   readonly #requests: RequestTaker;
-  readonly #gaps: GapJudge;
+  readonly #delivery: Delivery;
   readonly #waits: Waits;
   readonly #refresh: CredentialRefresh;
   readonly #end: Promise<void>;
@@ -93,7 +92,7 @@ export class Connection implements Listener {
     this.#keeper = keeper;
     this.#config = { ...settings.core(), ...(keeper.facts && { session: keeper.facts }) };
     this.#keepSecret(keeper.facts ?? {});
-    this.#gaps = new GapJudge(settings);
+    this.#delivery = new Delivery(owner, this);
     this.#end = new Promise((resolve) => {
       this.#ended = resolve;
     });
@@ -202,23 +201,30 @@ export class Connection implements Listener {
     this.#settings.serverText.learn("mcp-session-id", sessionId);
   }
 
-  /** A throw of ours ends the call that it befell, and nothing else. */
   told(output: Told): void {
+    if (output.out === "messages") {
+      this.#delivery.deliver(output);
+      return;
+    }
     const call = output.out === "ready" ? this.#handshake : "call" in output ? output.call : undefined;
     const record = call === undefined ? undefined : this.#records.get(call);
     try {
       this.#hear(output);
     } catch (thrown) {
-      const message = `landfall failed at an output of its core, ${output.out}: ${textOf(thrown)}`;
-      this.#settings.log.write("error", message);
-      if (call !== undefined && record !== undefined)
-        this.#abandon(call, record, { reason: "internal_error", outcome: "unknown", message });
+      this.failedAt(output, thrown, call, record);
     }
   }
 
-  #hear(output: Told): void {
-    if (output.out === "message") this.#message(output);
-    else if (output.out === "event") this.#event(output);
+  /** A throw of ours ends the call that it befell, and nothing else. */
+  failedAt(output: Told, thrown: unknown, call: number | undefined, record: CallRecord | undefined): void {
+    const message = `landfall failed at an output of its core, ${output.out}: ${textOf(thrown)}`;
+    this.#settings.log.write("error", message);
+    if (call !== undefined && record !== undefined)
+      this.#abandon(call, record, { reason: "internal_error", outcome: "unknown", message });
+  }
+
+  #hear(output: Exclude<Told, MessagesOutput>): void {
+    if (output.out === "event") this.#event(output);
     else if (output.out === "settle") this.#settle(output);
     else if (output.out === "token") this.#token(output);
     else if (output.out === "request") this.#request(output);
@@ -255,8 +261,11 @@ export class Connection implements Listener {
       ...{ signals, headers, onToken, connectMs, read },
       info: about && { ...about, requestId },
     };
-    const record = new CallRecord(origin, sink, (reason) =>
-      this.#handle.run((core, handle, now) => core.cancel(handle, now, key, reason)),
+    const record = new CallRecord(
+      origin,
+      sink,
+      (reason) => this.#handle.run((core, handle, now) => core.cancel(handle, now, key, reason)),
+      (event, ok) => this.report(key, event, ok),
     );
     this.#records.set(key, record);
     if (made !== undefined) this.#guard(made, record);
@@ -289,32 +298,9 @@ export class Connection implements Listener {
 
   #request({ call, message }: RequestOutput): void {
     const asked = call === undefined ? undefined : this.#records.get(call)?.origin;
-    if (!isObject(message)) this.#unparsed();
+    if (!isObject(message)) this.unparsed();
     // Only calls of the caller's: what is asked on a stream of landfall's own belongs to none.
     else this.#requests.take(message, asked?.info && asked.id);
-  }
-
-  #message(output: MessageOutput): void {
-    const { call, at, key, message } = output;
-    if (!isObject(message)) {
-      this.#unparsed();
-      this.#report(call, key, false);
-      return;
-    }
-    if (call === undefined) {
-      this.#owner.heard(message);
-      this.#owner.emit({ at, type: "message", message: message as never });
-      return;
-    }
-    const record = this.#records.get(call);
-    if (record === undefined) return;
-    if (this.#gaps.finds(record, message.params, output.seam)) this.#gap(call);
-    if (record.isSettled) return;
-    const event = messageEvent(output, record.origin.id);
-    const ack = key === undefined ? undefined : new Ack(record, (ok) => this.#report(call, key, ok));
-    record.event(event, ack, message);
-    this.#owner.emit(event, ack);
-    ack?.done(true);
   }
 
   #event(output: EventOutput): void {
@@ -327,9 +313,13 @@ export class Connection implements Listener {
   }
 
   /** Tells the core whether an event was handled, where it still wants to know. */
-  #report(call: number | undefined, key: number | undefined, ok: boolean): void {
-    if (call !== undefined && key !== undefined && this.#records.has(call))
-      this.#handle.report(call, key, ok);
+  report(call: number, key: number, ok: boolean): void {
+    if (key !== 0 && this.#records.has(call)) this.#handle.report(call, key, ok);
+  }
+
+  /** The call of that number, as long as it has no outcome. */
+  recordOf(call: number): CallRecord | undefined {
+    return this.#records.get(call);
   }
 
   #tell(record: CallRecord, event: CallEvent): void {
@@ -338,7 +328,7 @@ export class Connection implements Listener {
   }
 
   /** The application found a gap: what that means, the core says. */
-  #gap(call: number): void {
+  foundGap(call: number): void {
     this.#handle.interject((core, handle, now) => core.gap(handle, now, call));
   }
 
@@ -364,13 +354,13 @@ export class Connection implements Listener {
   }
 
   /** The engine could not parse what the core had found well-formed. */
-  #unparsed(): void {
+  unparsed(): void {
     this.#settings.log.write("error", "a message is nested too deep to be parsed, and is left out");
   }
 
   #stands(message: unknown): void {
     this.#isReady = true;
-    if (!isObject(message)) this.#unparsed();
+    if (!isObject(message)) this.unparsed();
     this.#owner.ready(infoOf(this.#keeper.facts, message));
     if (this.#handshake === undefined) return;
     this.#records.get(this.#handshake)?.accept();

@@ -1,6 +1,6 @@
 // What a connection has of its session, which lives longer than it.
 import type { CallEvent, SessionEvent } from "../api/events.js";
-import type { Ack } from "../call/ack.js";
+import type { Handling } from "../call/events.js";
 import type { Uncounted } from "../call/metrics.js";
 import type { OutcomeResolver } from "../call/outcome-resolver.js";
 import type { SessionFacts } from "../core/protocol.js";
@@ -21,8 +21,10 @@ export interface Owner {
   requests(answer: (body: string) => void): RequestTaker;
   /** Told a message of the server's that belongs to no call, before its event. */
   heard(message: object): void;
-  /** Told every event in order. Who is to handle the message of one shares its ack. */
-  emit(event: CallEvent | SessionEvent, ack?: Ack): void;
+  /** Somebody hears the events of messages and progress, or nobody, and then they need not be told. */
+  readonly hearsMessages: boolean;
+  /** Told every event in order. Who is to handle one that is to be handled shares its acks. */
+  emit(event: CallEvent | SessionEvent, handling?: Handling): void;
   /** The session stands, for the first time or again. */
   ready(info: SessionInfo): void;
   /** The provider of credentials failed for a message of landfall's own, which nobody waits for. */

@@ -62,7 +62,8 @@ export class StandAloneSession implements Session {
         ),
       // Who listens hears of it by its event.
       heard: () => {},
-      emit: (event, ack) => emit(settings, event, ack),
+      hearsMessages: settings.onEvent !== undefined || settings.log.isVerbose,
+      emit: (event, handling) => emit(settings, event, handling),
       ready: (info) => this.#stands(info),
       denied: (thrown) => settings.log.threw("authProvider", thrown),
     };

@@ -21,10 +21,10 @@ const silent = [
 function decoded(outputs, messages) {
   return outputs.map((output) => {
     const { message: index } = output;
-    const { out, call, at, type, key, seam = false } = output;
+    const { out, call, at, type, key = 0, seam = false } = output;
     const message = typeof index === "number" ? messages[index] : index;
     if (out === "event" && (type === "message" || type === "progress"))
-      return { out: "message", call, at, type, message, key, seam };
+      return { out: "messages", call, at, type, among: messages, index, count: 1, firstKey: key, seam };
     return index === undefined ? output : { ...output, message };
   });
 }
