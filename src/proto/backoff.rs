@@ -80,7 +80,9 @@ impl Backoff {
 
     /// The wait before a resume that the stream's `retry` asks for.
     pub(crate) fn hinted(&self, hint: Duration, barren: u32, rng: &mut Rng) -> Duration {
-        let hinted = hint.saturating_add((hint / 10).min(HINT_SPREAD).mul_f64(rng.fraction()));
+        let spread = (hint / 10).min(HINT_SPREAD).mul_f64(rng.fraction());
+        // Of whole milliseconds: a timer has no others, and would make one more of a part.
+        let hinted = hint.saturating_add(Duration::from_millis(spread.as_millis() as u64));
         if barren < BARREN_LIMIT {
             return hinted;
         }
@@ -100,5 +102,19 @@ mod tests {
         let waits: Vec<_> = (0..200).map(|_| backoff.own(0, &mut rng).as_millis()).collect();
         assert!(waits.iter().all(|wait| (750..=1_250).contains(wait)), "{waits:?}");
         assert!(waits.iter().any(|wait| *wait < 800) && waits.iter().any(|wait| *wait > 1_200), "{waits:?}");
+    }
+
+    #[test]
+    fn a_hint_is_spread_by_a_tenth_in_whole_milliseconds_and_never_shortened() {
+        let second = Duration::from_secs(1);
+        let backoff = Backoff { base: second, max: second, growth: 2.0 };
+        let mut rng = Rng::new(1);
+        let mut waits = |hint| -> Vec<_> {
+            (0..200).map(|_| backoff.hinted(Duration::from_millis(hint), 0, &mut rng).as_micros()).collect()
+        };
+        assert!(waits(10).iter().all(|wait| *wait == 10_000), "less than a millisecond is no spread");
+        let long = waits(100);
+        assert!(long.iter().all(|wait| wait % 1_000 == 0 && (100_000..110_000).contains(wait)), "{long:?}");
+        assert!(long.contains(&100_000) && long.contains(&109_000), "{long:?}");
     }
 }

@@ -74,7 +74,7 @@ const openAll = (client, url, options) =>
   Promise.all(Array.from({ length: SESSIONS }, () => client.open(url, options)));
 
 /**
- * One client through a calm run and then the storm, in this process. Memory is measured before and after the storm, where
+ * One client through calm runs and then the storm, in this process. Memory is measured before and after the storm, where
  * nothing is open, and at its quarters, where `atOnce` calls are; at last once everything is closed.
  */
 export async function storm(makeClient, server, { seed, calls, seconds, atOnce }) {
@@ -86,8 +86,10 @@ export async function storm(makeClient, server, { seed, calls, seconds, atOnce }
   const timeouts = timeoutsFor(lastsMs);
   const sessions = await openAll(client, server.url, { timeouts, atOnce: Math.ceil(atOnce / SESSIONS) });
   const bounds = { atOnce, boundMs: timeouts.deadlineMs + GRACE_MS };
-  const quiet = { name: "calm", seed, calls: Math.max(atOnce, calls / 10), lastsMs, isCalm: true };
-  const calm = await play(quiet, sessions, bounds);
+  const quiet = { seed, lastsMs, isCalm: true };
+  // The first calls compile what the others run.
+  await play({ ...quiet, name: "warm", calls: atOnce }, sessions, bounds);
+  const calm = await play({ ...quiet, name: "calm", calls: Math.max(atOnce, calls / 10) }, sessions, bounds);
   const memory = { begin: await inUse(), during: [] };
   const during = async () => memory.during.push(await inUse(1));
   const run = await play({ name: "storm", seed, calls, lastsMs }, sessions, { ...bounds, during });

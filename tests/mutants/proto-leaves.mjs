@@ -20,9 +20,15 @@ export default [
   },
   {
     file: "src/proto/backoff.rs",
-    from: "hint.saturating_add((hint / 10)",
-    to: "hint.saturating_sub((hint / 10)",
-    test: "--test proto silence",
+    from: "hint.saturating_add(Duration",
+    to: "hint.saturating_sub(Duration",
+    test: "--lib proto::backoff",
+  },
+  {
+    file: "src/proto/backoff.rs",
+    from: "Duration::from_millis(spread.as_millis() as u64)",
+    to: "spread",
+    test: "--lib proto::backoff",
   },
   {
     file: "src/proto/backoff.rs",
