@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::*;
 
 use super::exchange::response_head;
 use super::host::Host;
-use super::options::{config_error, Object};
+use super::options::{call_spec, config_error, Object};
 use super::protocol::to_js;
 use super::timer::Timer;
 use super::transport::Transport;
@@ -86,11 +86,24 @@ pub fn connect(handle: u32, now: f64) -> u32 {
     make(handle, now, |client, now| Ok(client.connect(now)))
 }
 
-/// Makes a call: the first output is what was made, or refused.
+/// Makes a call: the first output is what was made, or refused. `flags`, and what else is read of `rare`: see [`call_spec`].
 #[wasm_bindgen]
-pub fn call(handle: u32, now: f64, spec: &JsValue) -> u32 {
+#[allow(clippy::too_many_arguments)] // Read property by property, an object of these takes longer than all else here.
+pub fn call(
+    handle: u32,
+    now: f64,
+    flags: u32,
+    method: String,
+    params: String,
+    meta: String,
+    tool: Option<String>,
+    id: Option<String>,
+    token: Option<String>,
+    rare: &JsValue,
+) -> u32 {
     make(handle, now, |client, now| {
-        Object(spec).call_spec().and_then(|spec| client.call(now, spec)).map(Some)
+        let spec = call_spec(flags, [method, params, meta], [tool, id, token], rare)?;
+        client.call(now, spec).map(Some)
     })
 }
 

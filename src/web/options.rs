@@ -115,29 +115,59 @@ impl Object<'_> {
         })
     }
 
-    /// A call.
-    pub(super) fn call_spec(&self) -> Result<CallSpec, ConfigError> {
+    /// What few calls have.
+    pub(super) fn rare_call(&self) -> Result<CallSpec, ConfigError> {
+        if self.0.is_undefined() {
+            return Ok(CallSpec::default());
+        }
         Ok(CallSpec {
-            method: self.text("method").unwrap_or_default(),
-            params: self.text("params").unwrap_or_default(),
-            meta: self.text("meta").unwrap_or_default(),
-            tool: self.text("tool"),
-            progress: self.flag("progress"),
-            idempotent: self.flag("idempotent"),
-            replay: self.get("replay").as_bool(),
             on_gap: self.text("onGap").as_deref().map(OnGap::parse).transpose()?,
-            reports_handling: self.flag("handled"),
-            wants_tokens: self.flag("tokens"),
             resumption_token: self.text("resumptionToken"),
             timeouts: self.timeouts(),
-            id: self.text("id"),
-            token: self.text("token"),
             task: self.text("task"),
-            timed: self.flag("timed"),
             param_headers: self.pairs("paramHeaders"),
             declared_params: self.pairs("declaredParams"),
+            ..CallSpec::default()
         })
     }
+}
+
+/// The flags of a call, as bits of one number.
+mod flag {
+    pub(super) const PROGRESS: u32 = 1;
+    pub(super) const IDEMPOTENT: u32 = 2;
+    pub(super) const HANDLED: u32 = 4;
+    pub(super) const TOKENS: u32 = 8;
+    pub(super) const TIMED: u32 = 16;
+    /// `replay` was decided: so.
+    pub(super) const REPLAY: u32 = 32;
+    /// The same: not.
+    pub(super) const NO_REPLAY: u32 = 64;
+}
+
+/// A call of these flags and texts, and what else it has.
+pub(super) fn call_spec(
+    flags: u32,
+    [method, params, meta]: [String; 3],
+    [tool, id, token]: [Option<String>; 3],
+    rare: &JsValue,
+) -> Result<CallSpec, ConfigError> {
+    let has = |flag| flags & flag != 0;
+    Ok(CallSpec {
+        method,
+        params,
+        meta,
+        tool,
+        id,
+        token,
+        progress: has(flag::PROGRESS),
+        idempotent: has(flag::IDEMPOTENT),
+        reports_handling: has(flag::HANDLED),
+        wants_tokens: has(flag::TOKENS),
+        timed: has(flag::TIMED),
+        replay: if has(flag::NO_REPLAY) { Some(false) } else { has(flag::REPLAY).then_some(true) },
+        ..Object(rare).rare_call()?
+    })
 }
 
 /// A `ConfigError` as a value for the wrapper, which throws it.

@@ -45,20 +45,16 @@ pub(super) enum Record {
     /// exchange, call, method, manner, url, address and length of the body, count, lengths: a request to make; see
     /// [`Outbox::transmit`]. No call is -1, no url and no body are of length 0.
     Transmit = 9,
+    /// call, deadline, connect, length of the request id: a call was made. One that has ended already has -1 for both clocks.
+    Made = 10,
+    /// call, at, 1 for one that was sent before, 1 for an id that is a text, the id or its length: a `sent` event.
+    Sent = 11,
 }
 
 /// What is rare.
 #[derive(Serialize)]
 #[serde(tag = "out", rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum Out {
-    Made {
-        call: u32,
-        request_id: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        deadline_ms: Option<f64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        connect_ms: Option<f64>,
-    },
     Refused {
         option: &'static str,
         message: String,
@@ -148,12 +144,9 @@ impl Outbox {
     /// A call was made.
     pub(super) fn made(&mut self, Made { call, request_id, terms }: Made) {
         let millis = |duration: std::time::Duration| duration.as_secs_f64() * 1_000.0;
-        self.push(Out::Made {
-            call: call.0,
-            request_id,
-            deadline_ms: terms.map(|terms| millis(terms.deadline)),
-            connect_ms: terms.map(|terms| millis(terms.connect)),
-        });
+        let clocks = terms.map_or([-1.0, -1.0], |terms| [millis(terms.deadline), millis(terms.connect)]);
+        let id = self.text(&request_id);
+        self.record(Record::Made, &[f64::from(call.0), clocks[0], clocks[1], id]);
     }
 
     /// No call was made.
@@ -175,6 +168,9 @@ impl Outbox {
             Output::Event(Some(call), at, Event::Open { status }) => {
                 self.record(Record::Open, &[f64::from(call.0), at.as_millis(), f64::from(status)]);
             }
+            Output::Event(Some(call), at, Event::Sent { wire_id, reissue }) => {
+                self.sent(call, at, wire_id, reissue);
+            }
             Output::Settle(call, at, Settlement::Result { message, http_status }) => {
                 let status = f64::from(http_status.unwrap_or_default());
                 self.record(
@@ -189,6 +185,19 @@ impl Outbox {
             Output::Transmit(exchange, request) => self.transmit(exchange, request),
             output => self.rare_output(output),
         }
+    }
+
+    fn sent(&mut self, call: CallId, at: Instant, wire_id: Id, reissue: bool) {
+        let (is_text, id) = match &wire_id {
+            Id::String(text) => (1.0, self.text(text)),
+            Id::Number(raw) => match raw.parse::<i64>() {
+                Ok(number) if number.unsigned_abs() < 1 << 53 => (0.0, number as f64),
+                _ => (1.0, self.text(raw)),
+            },
+            Id::Null => return,
+        };
+        let again = f64::from(u8::from(reissue));
+        self.record(Record::Sent, &[f64::from(call.0), at.as_millis(), again, is_text, id]);
     }
 
     fn rare_output(&mut self, output: Output) {

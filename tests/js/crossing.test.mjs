@@ -104,11 +104,38 @@ test("a request to make is numbers, short texts in a row, and a body by itself",
   ]);
 });
 
+test("a sent event names the id on the wire, as the text or the number that it is", () => {
+  const core = telling([...[11, 2, 5, 0, 1, 3], ...[11, 2, 6, 1, 0, 41]], [], [], { texts: "a-1" });
+  const sent = { out: "event", call: 2, type: "sent" };
+  assert.deepEqual(core.poll(1, 0).outputs, [
+    { ...sent, at: 5, wireId: "a-1", reissue: false },
+    { ...sent, at: 6, wireId: 41, reissue: true },
+  ]);
+});
+
+test("a call crosses as flags and texts, and as an object only where it has what few have", () => {
+  const asked = [];
+  const raw = { memory: new WebAssembly.Memory({ initial: 1 }), call: (...given) => asked.push(given) && 0 };
+  const core = decoded(raw);
+  const spec = { method: "m", params: "{}", meta: "", progress: true };
+  core.call(7, 1.5, spec);
+  core.call(7, 2, { ...spec, tool: "t", id: "1", token: '"p"', replay: false, handled: true, timed: false });
+  const limited = { ...spec, progress: false, replay: true, idempotent: true, tokens: true, callMs: 5 };
+  core.call(7, 3, limited);
+  assert.deepEqual(asked, [
+    [7, 1.5, 1, "m", "{}", "", undefined, undefined, undefined, undefined],
+    [7, 2, 1 + 4 + 64, "m", "{}", "", "t", "1", '"p"', undefined],
+    [7, 3, 2 + 8 + 32, "m", "{}", "", undefined, undefined, undefined, limited],
+  ]);
+});
+
 test("what was made or refused stands apart from what else is told", () => {
-  const made = { out: "made", call: 1, requestId: "a-1", deadlineMs: 600_000, connectMs: 5_000 };
-  const { out: _out, ...rest } = made;
   const outputs = [{ out: "abort", exchange: 9 }];
-  assert.deepEqual(telling([0, 8, 9], [], [made]).call(1, 0, {}), { ...rest, outputs });
+  const made = { call: 1, requestId: "a-1", outputs };
+  const call = (...numbers) => telling(numbers, [], [], { texts: "a-1" }).call(1, 0, {});
+  const clocks = { deadlineMs: 600_000, connectMs: 5_000 };
+  assert.deepEqual(call(10, 1, 600_000, 5_000, 3, 8, 9), { ...made, ...clocks });
+  assert.deepEqual(call(10, 1, -1, -1, 3, 8, 9), made, "it has ended already");
   const refused = { out: "refused", option: "callMs", message: "no" };
   assert.deepEqual(telling([0], [], [refused]).call(1, 0, {}), {
     option: "callMs",
@@ -170,6 +197,25 @@ function read(...functions) {
   return new Map(found.map(([, kind, member]) => [member, kinds[kind]]).sort());
 }
 
+/** The bits of a call's flags, by their names in small letters. */
+function flags(path, each) {
+  const found = [...source(path).matchAll(each)];
+  return Object.fromEntries(found.map(([, name, bit]) => [name, Number(bit)]));
+}
+
+test("the flags of a call are the same bits on both sides", () => {
+  const [ours, theirs] = [
+    flags("src/ts/core/call-arguments.ts", /^ {2}(\w+): (\d+),$/gm),
+    flags("src/web/options.rs", /const (\w+): u32 = (\d+);/g),
+  ];
+  const small = (table) =>
+    Object.fromEntries(
+      Object.entries(table).map(([name, bit]) => [name.replace("_", "").toLowerCase(), bit]),
+    );
+  assert.deepEqual(small(ours), small(theirs));
+  assert.equal(Object.keys(ours).length, 7);
+});
+
 /** Every option: its name, the one that it crosses under, its kind, its default, and what bounds it. Rust is held to it, too. */
 const table = JSON.parse(source("tests/options.json"));
 const crossing = table.filter(({ core }) => core !== undefined);
@@ -190,7 +236,10 @@ test("every option of the list is known on both sides, as the same kind, and no 
   assert.deepEqual(facts, declared("SessionFacts"));
   const call = declared("CallSpec");
   const clocks = new Map(crossing.filter((row) => row.call).map(({ core }) => [core, "number"]));
-  assert.deepEqual(new Map([...read("call_spec"), ...clocks].sort()), call);
+  const flagged = { tool: "text", id: "text", token: "text", method: "text", params: "text", meta: "text" };
+  for (const name of Object.keys(flags("src/ts/core/call-arguments.ts", /^ {2}(\w+): (\d+),$/gm)))
+    if (name !== "noReplay") flagged[name] = "boolean";
+  assert.deepEqual(new Map([...read("rare_call"), ...Object.entries(flagged), ...clocks].sort()), call);
   assert.ok(call.size > 15 && clocks.size === 6);
 });
 

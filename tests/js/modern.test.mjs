@@ -175,7 +175,7 @@ test("the core is given the Client's Mcp-Param headers beside what is declared, 
     .slice(-3)
     .map(([, , spec]) => spec);
   const declaredParams = { Region: "eu" };
-  const given = [{}, { region: "us" }, { other: "o" }];
+  const given = [undefined, { region: "us" }, { other: "o" }];
   assert.deepEqual(
     specs.map(({ paramHeaders, declaredParams }) => ({ paramHeaders, declaredParams })),
     given.map((paramHeaders) => ({ paramHeaders, declaredParams })),

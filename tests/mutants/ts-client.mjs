@@ -140,8 +140,8 @@ export default [
   },
   {
     file: "src/ts/sdk/messages.ts",
-    from: "paramHeaders[known.slice(paramPrefix.length)] = String(value);",
-    to: "paramHeaders[known] = String(value);",
+    from: "params.push([known.slice(paramPrefix.length), String(value)]);",
+    to: "params.push([known, String(value)]);",
     test: "tests/js/modern.test.mjs",
   },
   {
@@ -170,8 +170,8 @@ export default [
   },
   {
     file: "src/ts/sdk/messages.ts",
-    from: "...(resumptionToken ? { resumptionToken: String(resumptionToken) } : {}),",
-    to: "...(resumptionToken === undefined ? {} : { resumptionToken: String(resumptionToken) }),",
+    from: "if (resumptionToken) given.resumptionToken",
+    to: "if (resumptionToken !== undefined) given.resumptionToken",
     test: "tests/js/guards.client.test.mjs",
   },
   {
@@ -290,7 +290,7 @@ export default [
   },
   {
     file: "src/ts/sdk/transport.ts",
-    from: "isPlain(meta) || meta === undefined ? given : rest;",
+    from: "meta === undefined || isPlain(meta) ? given : withoutMeta(given);",
     to: "given;",
     test: "tests/js/transport.test.mjs",
   },
@@ -392,7 +392,7 @@ export default [
   },
   {
     file: "src/ts/sdk/wire-names.ts",
-    from: "if (this.#tokens.size > mostTokens) this.#tokens.delete(this.#tokens.keys().next().value);",
+    from: "    this.#tokens.delete(this.#ring[this.#oldest]);\n",
     to: "",
     test: "tests/js/guards.client.test.mjs",
   },

@@ -134,6 +134,10 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
     };
     // What the cases send is ASCII: a length is one of bytes, too.
     let mut texts = text(head[4], head[5]);
+    let mut next = |length: f64| {
+        let rest = texts.split_off(length as usize);
+        std::mem::replace(&mut texts, rest)
+    };
     let message = |index: f64| messages.get(index as u32);
     let mut told = Vec::new();
     let mut rare = rare.into_iter();
@@ -142,6 +146,8 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
         let kind = *kind as u32;
         let length = match kind {
             9 => 8 + 2 * fields[7] as usize,
+            10 => 4,
+            11 => 5,
             kind => [0, 5, 5, 5, 5, 4, 3, 2, 1][kind as usize],
         };
         let (fields, after) = fields.split_at(length);
@@ -187,10 +193,6 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
                 told.push(Out { fields, message: JsValue::UNDEFINED });
             }
             9 => {
-                let mut next = |length: f64| {
-                    let rest = texts.split_off(length as usize);
-                    std::mem::replace(&mut texts, rest)
-                };
                 let url = next(fields[4]);
                 let headers = Object::new();
                 for lengths in fields[8..].chunks(2) {
@@ -206,6 +208,15 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
                     ("body", body.map_or(JsValue::UNDEFINED, JsValue::from)),
                 ];
                 told.push(Out { fields: record("transmit", &fields_of), message: JsValue::UNDEFINED });
+            }
+            10 => {
+                let fields_of = [("call", fields[0].into()), ("requestId", next(fields[3]).into())];
+                told.push(Out { fields: record("made", &fields_of), message: JsValue::UNDEFINED });
+            }
+            11 => {
+                let id: JsValue = if fields[3] == 1.0 { next(fields[4]).into() } else { fields[4].into() };
+                let fields_of = [("type", "sent".into()), ("call", fields[0].into()), ("wireId", id)];
+                told.push(Out { fields: record("event", &fields_of), message: JsValue::UNDEFINED });
             }
             kind => panic!("a record of kind {kind}"),
         }
@@ -305,13 +316,14 @@ impl Rig {
 
     /// Calls a tool with more of its own (clocks, `meta`), as JSON text.
     pub(crate) fn call_with(&self, tool: &str, arguments: &str, more: &str) -> u32 {
-        let spec: Object = parse(r#"{"method":"tools/call","meta":"{}","progress":true}"#).unchecked_into();
+        const PROGRESS: u32 = 1;
         let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
-        for (name, value) in [("params", params.as_str()), ("tool", tool)] {
-            let _ = Reflect::set(&spec, &name.into(), &value.into());
-        }
-        Object::assign(&spec, &parse(more).unchecked_into());
-        self.made(web::call(self.handle, now(), &spec))
+        let rare = parse(more);
+        let meta = get(&rare, "meta").as_string().unwrap_or_else(|| "{}".to_string());
+        let method = "tools/call".to_string();
+        let tool = Some(tool.to_string());
+        let address = web::call(self.handle, now(), PROGRESS, method, params, meta, tool, None, None, &rare);
+        self.made(address)
     }
 
     /// The number of the call that was made.

@@ -16,11 +16,19 @@ export function messageEvent(
 
 /** The public event of a call, that is no message. */
 export function callEvent(
-  { out: _out, call: _call, ...fields }: EventOutput,
+  output: EventOutput,
   { id: requestId, tool }: { id: string | number; tool: string | undefined },
 ): CallEvent {
-  const whose = fields.type === "sent" && tool !== undefined ? { requestId, tool } : { requestId };
-  return { ...fields, ...whose } as CallEvent;
+  const { at, type } = output;
+  // Those of each call; the others are copied member by member.
+  if (type === "open") return { at, type, requestId, status: output.status } as CallEvent;
+  if (type === "sent") {
+    const { wireId, reissue } = output;
+    const sent = { at, type, requestId, wireId, reissue };
+    return (tool === undefined ? sent : { ...sent, tool }) as CallEvent;
+  }
+  const { out: _out, call: _call, ...fields } = output;
+  return { ...fields, requestId } as CallEvent;
 }
 
 function progressEvent(at: number, requestId: string | number, notification: JsonRpcNotification): CallEvent {

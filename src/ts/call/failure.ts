@@ -125,7 +125,7 @@ export function unsent(
 }
 
 /** Whether a call goes on with what was begun before. */
-export function resumes({ resumptionToken, task }: Pick<CallSpec, "resumptionToken" | "task">): boolean {
+export function resumes({ resumptionToken, task }: { resumptionToken?: unknown; task?: unknown }): boolean {
   return resumptionToken !== undefined || task !== undefined;
 }
 

@@ -41,14 +41,14 @@ export interface CallOrigin {
 /** What a call, or another message, was made with. */
 export interface MadeWith {
   method: string;
-  tool?: string;
-  idempotent?: boolean;
-  replay?: boolean;
-  resumptionToken?: string;
-  task?: string;
-  id?: string | number;
-  about?: Omit<CallInfo, "requestId">;
-  signals?: AbortSignal[];
+  tool?: string | undefined;
+  idempotent?: boolean | undefined;
+  replay?: boolean | undefined;
+  resumptionToken?: string | undefined;
+  task?: string | undefined;
+  id?: string | number | undefined;
+  about?: Omit<CallInfo, "requestId"> | undefined;
+  signals?: AbortSignal[] | undefined;
   headers?: CallHeaders | undefined;
   onToken?: ((token: string) => void) | undefined;
   read?: ((result: unknown) => unknown) | undefined;

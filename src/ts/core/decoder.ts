@@ -1,9 +1,19 @@
 // The crossing, on this side: reads what src/web/protocol.rs writes, into records that the rest of the wrapper reads.
 import { timers } from "../base/timers.js";
+import { withSpec } from "./call-arguments.js";
 import { createCore as createRaw } from "./core.js";
-import { requestOf, Texts, withHead } from "./exchange.js";
+import { madeOf, requestOf, sentOf, Texts, withHead } from "./exchange.js";
 import { parseMessages } from "./parse.js";
-import type { Batch, Core, CoreOutput, CreateCore, MessagesOutput, RareOutput, RawCore } from "./protocol.js";
+import type {
+  Batch,
+  Core,
+  CoreOutput,
+  CreateCore,
+  MadeOutput,
+  MessagesOutput,
+  RareOutput,
+  RawCore,
+} from "./protocol.js";
 
 // What an array begins with: how many numbers there are in all, where the text is and how long, how many rare outputs
 // there are, and where the short texts are and how long.
@@ -26,6 +36,8 @@ const openRecord = 6;
 const readRecord = 7;
 const abortRecord = 8;
 const transmitRecord = 9;
+const madeRecord = 10;
+const sentRecord = 11;
 
 /** Makes one instance of the module, whose exports give records. */
 export const createCore: CreateCore = (module) => decoded(createRaw(module, timers));
@@ -37,7 +49,7 @@ export function decoded(raw: RawCore): Core {
     address === 0 ? undefined : { outputs: reader.read(handle, address) };
   /** What was made or refused comes first, then what else is told. */
   const made = <Given>(handle: number, address: number): Given => {
-    const outputs: (CoreOutput | RareOutput)[] = reader.read(handle, address);
+    const outputs: (CoreOutput | RareOutput | MadeOutput)[] = reader.read(handle, address);
     const [first] = outputs;
     if (first?.out !== "made" && first?.out !== "refused") return { outputs } as Given;
     const { out: _out, ...given } = first;
@@ -46,7 +58,7 @@ export function decoded(raw: RawCore): Core {
   return {
     create: raw.create,
     connect: (handle, now) => made(handle, raw.connect(handle, now)),
-    call: (handle, now, spec) => made(handle, raw.call(handle, now, spec)),
+    call: (handle, now, spec) => made(handle, withSpec(raw.call, handle, now, spec)),
     notify: (handle, now, method, params) => made(handle, raw.notify(handle, now, method, params)),
     terminate: (handle, now) => made(handle, raw.terminate(handle, now)),
     next_request_id: raw.next_request_id,
@@ -180,6 +192,14 @@ class Reader {
           at += 9 + 2 * number(at + 8);
           break;
         }
+        case madeRecord:
+          outputs.push(madeOf(numbers, at, texts) as never);
+          at += 5;
+          break;
+        case sentRecord:
+          outputs.push(sentOf(numbers, at, texts));
+          at += 6;
+          break;
         default:
           throw new Error(`the core tells a record of kind ${record}, which this wrapper does not know`);
       }

@@ -1,7 +1,7 @@
-// Requests and heads in the form that src/web/exchange.rs knows: numbers and texts.
+// Records with texts, and heads, in the form that src/web knows.
 import type { Head } from "../http/head.js";
 import type { Manner } from "../http/request.js";
-import type { RawCore, TransmitOutput } from "./protocol.js";
+import type { EventOutput, MadeOutput, RawCore, TransmitOutput } from "./protocol.js";
 
 const methods = ["GET", "POST", "DELETE"] as const;
 const manners: readonly Manner[] = ["guarded", "following", "bare"];
@@ -48,6 +48,21 @@ export function requestOf(
     headers,
     body,
   };
+}
+
+/** The call whose record begins there, as it was made. */
+export function madeOf(numbers: Float64Array, at: number, texts: Texts): MadeOutput {
+  const number = (place: number) => numbers[at + place] as number;
+  const [deadlineMs, connectMs] = [number(2), number(3)];
+  const made = { out: "made", call: number(1), requestId: texts.next(number(4)) } as const;
+  return deadlineMs < 0 ? made : { ...made, deadlineMs, connectMs };
+}
+
+/** The `sent` event whose record begins there. */
+export function sentOf(numbers: Float64Array, at: number, texts: Texts): EventOutput {
+  const number = (place: number) => numbers[at + place] as number;
+  const wireId = number(4) === 1 ? texts.next(number(5)) : number(5);
+  return { out: "event", call: number(1), at: number(2), type: "sent", wireId, reissue: number(3) === 1 };
 }
 
 // Bits of one number.

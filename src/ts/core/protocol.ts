@@ -365,6 +365,18 @@ type Same =
 
 /** What crosses as other arguments than here. */
 interface Flat {
+  call(
+    handle: number,
+    now: number,
+    flags: number,
+    method: string,
+    params: string,
+    meta: string,
+    tool: string | undefined,
+    id: string | undefined,
+    token: string | undefined,
+    rare: CallSpec | undefined,
+  ): number;
   head(
     handle: number,
     now: number,
@@ -391,8 +403,10 @@ export type RawCore = Pick<Core, Same> & {
     rare(handle: number): RareOutput[];
   };
 
+/** What was made, before it is told apart from what else is told. */
+export type MadeOutput = Omit<Made, "outputs"> & { out: "made" };
+
 /** What is rare, before it is decoded: a message is told by its place among those that came along. */
 export type RareOutput =
   | Exclude<CoreOutput, { out: "messages" } | { exchange: number }>
-  | (Omit<Made, "outputs"> & { out: "made" })
   | (Refusal & { out: "refused" });

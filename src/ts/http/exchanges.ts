@@ -176,17 +176,43 @@ export class Exchanges {
     signal: AbortSignal,
   ): Promise<Response> {
     const init = initOf(request, this.#isBrowser);
-    if (request.manner === "bare") return this.#fetch(url, { ...init, signal });
+    init.signal = signal;
+    if (request.manner === "bare") return this.#fetch(url, init);
     const of = callHeaders();
-    const headers = await this.#headers(request.headers, of, signal).catch((thrown) => {
-      const known = harmless(thrown);
-      throw known instanceof Unsendable ? known : new Unsendable(textOf(known), known);
-    });
-    this.#keepSecret(headers, url);
+    init.headers = this.#isPlain(of)
+      ? this.#ownHeaders(request.headers)
+      : await this.#userHeaders(request.headers, of, url, signal);
     signal.throwIfAborted();
     this.#sink.sent(request.exchange);
-    const send = () => this.#fetch(url, { ...this.#settings.requestInit, ...init, headers, signal });
+    const send = () => this.#fetch(url, { ...this.#settings.requestInit, ...init });
     return of?.keepsAlive === false && isEndless(request) ? unheld(send) : send();
+  }
+
+  /** Nothing of the user's, and no credentials, go into the headers. */
+  #isPlain(of: CallHeaders | undefined): boolean {
+    const { headers, credentials, requestInit } = this.#settings;
+    return !headers && credentials === undefined && !requestInit.headers && of?.given === undefined;
+  }
+
+  /** The core's alone. A `fetch` of the user's gets `Headers`, as from the official transports. */
+  #ownHeaders(own: Readonly<Record<string, string>>): HeadersInit {
+    return this.#settings.fetch === undefined ? own : new Headers(own);
+  }
+
+  async #userHeaders(
+    own: Readonly<Record<string, string>>,
+    callHeaders: CallHeaders | undefined,
+    url: string,
+    signal: AbortSignal,
+  ): Promise<Headers> {
+    try {
+      const headers = await this.#headers(own, callHeaders, signal);
+      this.#keepSecret(headers, url);
+      return headers;
+    } catch (thrown) {
+      const known = harmless(thrown);
+      throw known instanceof Unsendable ? known : new Unsendable(textOf(known), known);
+    }
   }
 
   async #fetch(url: string, init: RequestInit): Promise<Response> {

@@ -22,16 +22,19 @@ const straight: Redirection = { redirect: "none", target: undefined, isSameOrigi
 
 /** The head of a response to a request to `asked`. A `fetch` of the user's may give anything that has a status. */
 export function headOf(response: Response, asked: string): Head {
-  const { status } = response;
-  const value = (name: string) => textIn(response.headers, name);
-  const challenge = value("www-authenticate");
+  const { status, headers } = response;
+  const challenge = textIn(headers, "www-authenticate");
+  const location = status >= 300 && status < 400 ? textIn(headers, "location") : undefined;
+  const { redirect, target, isSameOrigin } = redirection(response, location, asked);
   return {
     status,
-    contentType: value("content-type"),
-    sessionId: value("mcp-session-id"),
-    retryAfter: value("retry-after"),
+    contentType: textIn(headers, "content-type"),
+    sessionId: textIn(headers, "mcp-session-id"),
+    retryAfter: textIn(headers, "retry-after"),
     challenge: challenge === undefined ? "none" : challenge.includes("insufficient_scope") ? "scope" : "some",
-    ...redirection(response, status >= 300 && status < 400 ? value("location") : undefined, asked),
+    redirect,
+    target,
+    isSameOrigin,
   };
 }
 

@@ -24,15 +24,16 @@ export interface HttpRequest {
 
 /** What of `init` is the core's to say. Nothing is set that a runtime may refuse: workerd refuses most cache modes. */
 export function initOf({ method, manner, body }: HttpRequest, isBrowser: boolean): RequestInit {
-  return {
-    method,
-    ...(body === undefined ? {} : { body }),
-    // Browsers queue parallel GETs of one URL behind each other, in case the first can be cached.
-    ...(isBrowser && method === "GET" ? { cache: "no-store" } : {}),
-    // A manual redirect is followed or not by the core. Browsers hide where it leads.
-    redirect: manner === "guarded" ? "manual" : "follow",
-    ...(manner === "bare" ? { credentials: "omit", referrerPolicy: "no-referrer" } : {}),
-  };
+  // A manual redirect is followed or not by the core. Browsers hide where it leads.
+  const init: RequestInit = { method, redirect: manner === "guarded" ? "manual" : "follow" };
+  if (body !== undefined) init.body = body;
+  // Browsers queue parallel GETs of one URL behind each other, in case the first can be cached.
+  if (isBrowser && method === "GET") init.cache = "no-store";
+  if (manner === "bare") {
+    init.credentials = "omit";
+    init.referrerPolicy = "no-referrer";
+  }
+  return init;
 }
 
 /** It is for a stream that may have nothing to say for days: for what belongs to no call. */

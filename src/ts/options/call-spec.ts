@@ -69,7 +69,7 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
     },
     about: { method, ...tool, ...(args === undefined ? {} : { arguments: args }) },
     signals: signal === undefined ? [] : [signal],
-    headers: { given: callHeaders(options.headers) },
+    headers: options.headers === undefined ? undefined : { given: callHeaders(options.headers) },
     onToken: options.onresumptiontoken,
   };
 }

@@ -4,6 +4,7 @@ import { ConfigError } from "../api/errors.js";
 import type { SendOptions } from "../api/options.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
+import type { CallSpec } from "../core/protocol.js";
 import type { Prepared } from "../options/call-spec.js";
 import { readTimeouts, type Settings } from "../options/settings.js";
 import { type ToolHeaders, versionMember } from "../session/tool-headers.js";
@@ -39,37 +40,40 @@ export function preparedRequest(
   const { id, method, params = {} } = message;
   const asked: Record<string, unknown> = isObject(params._meta) ? params._meta : {};
   const name = method === "tools/call" ? params.name : undefined;
-  const tool = typeof name === "string" ? { tool: name } : {};
+  const tool = typeof name === "string" ? name : undefined;
   const { progressToken, [versionMember]: version } = asked;
-  const isModern = typeof version === "string";
   const token = isName(progressToken) ? names.ofToken(progressToken) : progressToken;
   // In its place: what a body is signed or compared by may hang on the order of its keys.
   const sent = token === undefined ? params : { ...params, _meta: { ...asked, progressToken: token } };
   const isTimed = "resumptionToken" in options;
   const wireId = names.of(id);
   const { given, paramHeaders } = callHeaders(options);
+  const spec: CallSpec = {
+    method,
+    params: message.params === undefined ? "" : json("params", sent),
+    meta: "{}",
+    id: json("id", wireId),
+    handled: true,
+    progress: token === undefined && wantsProgress(method, isTimed, settings),
+    ...stream(options),
+    ...toolClock(tool, settings),
+  };
+  const about: Prepared["about"] = { method };
+  if (tool !== undefined) spec.tool = about.tool = tool;
+  if (params.arguments !== undefined) about.arguments = params.arguments as Record<string, unknown>;
+  if (token !== undefined) spec.token = json("params._meta.progressToken", token);
+  if (paramHeaders !== undefined) spec.paramHeaders = paramHeaders;
+  const declaredParams = name === undefined ? {} : tools.of(params);
+  if (Object.keys(declaredParams).length > 0) spec.declaredParams = declaredParams;
+  if (isTimed) spec.timed = true;
   return {
     id,
     wireId,
-    isModern,
-    spec: {
-      method,
-      params: message.params === undefined ? "" : json("params", sent),
-      meta: "{}",
-      id: json("id", wireId),
-      handled: true,
-      progress: token === undefined && wantsProgress(method, isTimed, settings),
-      ...tool,
-      ...(token === undefined ? {} : { token: json("params._meta.progressToken", token) }),
-      paramHeaders,
-      declaredParams: name === undefined ? {} : tools.of(params),
-      ...(isTimed ? { timed: true } : {}),
-      ...stream(options),
-      ...toolClock(tool.tool, settings),
-    },
-    about: { method, ...tool, ...(params.arguments === undefined ? {} : { arguments: params.arguments }) },
+    isModern: typeof version === "string",
+    spec,
+    about,
     signals: signalsOf(options),
-    headers: { given },
+    headers: given === undefined ? undefined : { given },
     onToken: options.onresumptiontoken,
   };
 }
@@ -111,10 +115,10 @@ function wantsProgress(method: string, isTimed: boolean, { hasCallMs, callMs }: 
 }
 
 function stream({ resumptionToken, onresumptiontoken }: SendOptions) {
-  return {
-    ...(resumptionToken ? { resumptionToken: String(resumptionToken) } : {}),
-    ...(typeof onresumptiontoken === "function" ? { tokens: true } : {}),
-  };
+  const given: Pick<CallSpec, "resumptionToken" | "tokens"> = {};
+  if (resumptionToken) given.resumptionToken = String(resumptionToken);
+  if (typeof onresumptiontoken === "function") given.tokens = true;
+  return given;
 }
 
 function toolClock(tool: string | undefined, { callMs }: Settings) {
@@ -127,15 +131,19 @@ const owned = new Set(["authorization", "dpop"]);
 const paramPrefix = "mcp-param-";
 
 /** What the Client gives for one message: headers as they are, and `Mcp-Param-*` by the names behind that. */
-function callHeaders({ headers = {} }: SendOptions) {
+function callHeaders({ headers }: SendOptions) {
+  if (headers === undefined) return {};
   const given: [string, string][] = [];
-  const paramHeaders: Record<string, string> = {};
+  const params: [string, string][] = [];
   for (const [name, value] of Object.entries(headers)) {
     const known = name.toLowerCase();
-    if (known.startsWith(paramPrefix)) paramHeaders[known.slice(paramPrefix.length)] = String(value);
+    if (known.startsWith(paramPrefix)) params.push([known.slice(paramPrefix.length), String(value)]);
     else if (!owned.has(known)) given.push([name, value]);
   }
-  return { given, paramHeaders };
+  return {
+    ...(given.length === 0 ? {} : { given }),
+    ...(params.length === 0 ? {} : { paramHeaders: Object.fromEntries(params) }),
+  };
 }
 
 function json(what: string, value: unknown): string {

@@ -333,8 +333,8 @@ export class ClientTransport {
     const given = (response as { result?: unknown }).result;
     if (!isObject(given)) throw this.#malformed(message);
     // Some serializers write what is not there as null.
-    const { _meta: meta, ...rest } = given as { _meta?: unknown };
-    const usable = isPlain(meta) || meta === undefined ? given : rest;
+    const { _meta: meta } = given as { _meta?: unknown };
+    const usable = meta === undefined || isPlain(meta) ? given : withoutMeta(given);
     if (!isModern || method !== "tools/list") return { ...whose, result: usable };
     const { result, leftOut } = this.#tools.learn(usable, params?.cursor === undefined);
     for (const each of leftOut) {
@@ -478,6 +478,10 @@ export class ClientTransport {
     await ending;
     this.#isOver = true;
   }
+}
+
+function withoutMeta({ _meta, ...rest }: { _meta?: unknown }): object {
+  return rest;
 }
 
 // The stream for what belongs to no call.

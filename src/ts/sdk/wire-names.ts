@@ -14,6 +14,9 @@ const mostTokens = 4_096;
  */
 export class WireNames {
   readonly #tokens = new Map<unknown, Name>();
+  // Ours in a ring: a map steps over all that was deleted from it to find its oldest.
+  readonly #ring: Name[] = [];
+  #oldest = 0;
   #base: number | undefined;
   #count = 0;
 
@@ -32,7 +35,9 @@ export class WireNames {
   ofToken(theirs: Name): Name {
     const ours = this.of(theirs);
     this.#tokens.set(ours, theirs);
-    if (this.#tokens.size > mostTokens) this.#tokens.delete(this.#tokens.keys().next().value);
+    this.#tokens.delete(this.#ring[this.#oldest]);
+    this.#ring[this.#oldest] = ours;
+    this.#oldest = (this.#oldest + 1) % mostTokens;
     return ours;
   }
 

@@ -140,7 +140,10 @@ export class Connection implements Listener, Calls {
       prepared.id ?? this.#handle.ask((core, handle) => core.next_request_id(handle)) ?? "";
     const spec = decide(prepared, this.#settings, nextId);
     const made = this.#handle.make((core, handle, now) => core.call(handle, now, spec));
-    return this.#register(made, { ...spec, ...prepared }, sink);
+    const { method, tool, idempotent, replay, resumptionToken, task } = spec;
+    const { id, about, signals, headers, onToken, read } = prepared;
+    const of = { method, tool, idempotent, replay, resumptionToken, task };
+    return this.#register(made, { ...of, id, about, signals, headers, onToken, read }, sink);
   }
 
   /** Sends a notification, which is accepted when the server took it. */
@@ -256,9 +259,18 @@ export class Connection implements Listener, Calls {
     const { method, tool, signals, headers, onToken, about, read } = from;
     const { connectMs = unknownConnectMs } = made ?? {};
     const origin = {
-      ...{ id: requestId, method, tool, isSafe, startedAt: this.#owner.clock() },
-      ...{ resumes: resumes(from), task: from.task },
-      ...{ signals, headers, onToken, connectMs, read },
+      id: requestId,
+      method,
+      tool,
+      isSafe,
+      startedAt: this.#owner.clock(),
+      resumes: resumes(from),
+      task: from.task,
+      signals,
+      headers,
+      onToken,
+      connectMs,
+      read,
       info: about && { ...about, requestId },
     };
     const record = new CallRecord(

@@ -1,0 +1,33 @@
+// A call in the form that src/web/options.rs reads: flags, texts, and what few calls have.
+import type { CallSpec, RawCore } from "./protocol.js";
+
+/** Bits of one number. */
+const flag = {
+  progress: 1,
+  idempotent: 2,
+  handled: 4,
+  tokens: 8,
+  timed: 16,
+  replay: 32,
+  noReplay: 64,
+};
+
+/** Read property by property, which takes time: only where one of them is there. */
+const rare = [
+  ...(["onGap", "resumptionToken", "task", "paramHeaders", "declaredParams"] as const),
+  ...(["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const),
+];
+
+/** Enters by `call`. */
+export function withSpec(call: RawCore["call"], handle: number, now: number, spec: CallSpec): number {
+  const { method, params, meta, tool, id, token, replay } = spec;
+  const flags =
+    (spec.progress ? flag.progress : 0) +
+    (spec.idempotent ? flag.idempotent : 0) +
+    (spec.handled ? flag.handled : 0) +
+    (spec.tokens ? flag.tokens : 0) +
+    (spec.timed ? flag.timed : 0) +
+    (replay === undefined ? 0 : replay ? flag.replay : flag.noReplay);
+  const more = rare.some((name) => spec[name] !== undefined) ? spec : undefined;
+  return call(handle, now, flags, method, params, meta, tool, id, token, more);
+}
