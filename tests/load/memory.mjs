@@ -11,6 +11,7 @@ WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
 });
 
 const collect = globalThis.gc;
+const memoryOf = ({ exports }) => Object.values(exports).find((each) => each instanceof WebAssembly.Memory);
 
 /** `{ heap, wasm, instances, sockets }`; `turns`: how often it is collected. What a finalizer lets go falls to the next time. */
 export async function inUse(turns = 5) {
@@ -21,7 +22,7 @@ export async function inUse(turns = 5) {
   const instances = made.map((ref) => ref.deref()).filter(Boolean);
   return {
     heap: process.memoryUsage().heapUsed,
-    wasm: instances.reduce((sum, { exports }) => sum + exports.memory.buffer.byteLength, 0),
+    wasm: instances.reduce((sum, instance) => sum + memoryOf(instance).buffer.byteLength, 0),
     instances: instances.length,
     sockets: process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length,
   };
