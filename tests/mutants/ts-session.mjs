@@ -2,8 +2,8 @@
 export default [
   {
     file: "src/ts/call/events.ts",
-    from: "if (!isOver) handling?.acks.done(key, ok);",
-    to: "handling?.acks.done(key, ok);",
+    from: "if (!isOver) holder.done(ok);",
+    to: "holder.done(ok);",
     test: "tests/js/guards.session.test.mjs",
   },
   {
@@ -11,6 +11,18 @@ export default [
     from: "if (!isReported && (!ok || others === 0))",
     to: "if (!ok || others === 0)",
     test: "tests/js/handled.test.mjs",
+  },
+  {
+    file: "src/ts/call/record.ts",
+    from: "    if (this.#settled) return () => {};\n",
+    to: "",
+    test: "tests/js/event-batch.test.mjs",
+  },
+  {
+    file: "src/ts/call/event-batch.ts",
+    from: "keys.push(handling.acks.share());",
+    to: "handling.acks.share();",
+    test: "tests/js/event-batch.test.mjs",
   },
   {
     file: "src/ts/call/deadline.ts",
@@ -32,8 +44,8 @@ export default [
   },
   {
     file: "src/ts/call/events.ts",
-    from: "Promise.resolve(handled).finally(stop);",
-    to: "Promise.resolve(handled);",
+    from: "handled.finally(stop).then(",
+    to: "handled.then(",
     test: "tests/js/guards.session.test.mjs",
   },
   {

@@ -270,8 +270,8 @@ export interface TransportOptions {
       };
   /**
    * Whether to open a stream for messages that belong to no call. `auto`: in a {@link LandfallTransport} always, once the
-   * server took `notifications/initialized`, as the official transports do; in a session where `onEvent` or `onRequest`
-   * would hear of them. At 2026-07-28 that is a `subscriptions/listen` for the changes of lists that the server's
+   * server took `notifications/initialized`, as the official transports do; in a session where `onEvent`, `onEvents` or
+   * `onRequest` would hear of them. At 2026-07-28 that is a `subscriptions/listen` for the changes of lists that the server's
    * capabilities offer, and of resources that were subscribed to in an earlier session of another era. For other resources
    * make that request yourself, by `session.request`: it is kept up in the same way, as one call. A Client's transport
    * opens none there: the Client does.
@@ -290,6 +290,8 @@ export interface TransportOptions {
   authProvider?: AuthProvider;
   /** Told every event of every call and of the session, in order. What it throws is logged. */
   onevent?: (event: CallEvent | SessionEvent) => void;
+  /** Told the same in arrays: all that came in one turn, at least one event. */
+  onevents?: (events: (CallEvent | SessionEvent)[]) => void;
   /** A session that another client began. An official Client then sends no `initialize`, and knows no capabilities. */
   sessionId?: string;
   /** The protocol version of that session. */
@@ -330,7 +332,8 @@ export interface TransportOptions {
 }
 
 /** Options of {@link Connect}. One that this version does not know is refused with a {@link ConfigError}. */
-export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sessionId" | "protocolVersion"> {
+export interface ConnectOptions
+  extends Omit<TransportOptions, "onevent" | "onevents" | "sessionId" | "protocolVersion"> {
   /**
    * Who this client is, for `initialize`.
    * @defaultValue landfall and its version
@@ -366,6 +369,11 @@ export interface ConnectOptions extends Omit<TransportOptions, "onevent" | "sess
    * its event comes again with the next resume, once; a stream is never resumed for it.
    */
   onEvent?: (event: CallEvent | SessionEvent) => void | Promise<void>;
+  /**
+   * Given the same in arrays, all that came in one turn, at least one event: for whoever takes thousands. Those of an array
+   * are handled, or have failed, together, as of `onEvent`.
+   */
+  onEvents?: (events: (CallEvent | SessionEvent)[]) => void | Promise<void>;
   /**
    * Asked where a call is about to fail with the outcome `unknown` (not for one that was cancelled, or that ends with the
    * session): a value other than `undefined` becomes its result. It has 3 x `connectMs`, which add to `deadlineMs`. What

@@ -55,45 +55,81 @@ export function jsonRpcError(error: unknown): JsonRpcError {
   };
 }
 
+const none: never[] = [];
+
 /** What an event belongs to whose handling is to be reported. */
 export interface Handling extends Timers {
   readonly acks: Acks;
 }
 
+/** One who holds events of a call, and is done with them once. */
+interface Holder {
+  handling: Handling;
+  done(ok: boolean): void;
+}
+
 /**
- * Hands an event to the logger and to `onEvent`. Never called inside an export; what they throw harms nothing. `onEvent` is
- * a holder of an event that is to be handled, for `handlerMs` at most.
+ * Runs a handler of the user's, called `name`, for those who hold what it is given: each is done when what it gives
+ * settles, within `handlerMs`, or has failed. What it throws harms nothing.
+ */
+export function heed(
+  { log, handlerMs }: Pick<Settings, "log" | "handlerMs">,
+  name: string,
+  run: () => unknown,
+  holders: Holder[],
+): void {
+  const failed = (thrown: unknown) => log.threw(name, thrown);
+  try {
+    const handled = run();
+    if (handled === undefined) {
+      for (const { done } of holders) done(true);
+      return;
+    }
+    const settled = Promise.resolve(handled);
+    settled.catch(failed);
+    for (const holder of holders) heedLater({ log, handlerMs }, name, settled, holder);
+  } catch (thrown) {
+    failed(thrown);
+    for (const { done } of holders) done(false);
+  }
+}
+
+function heedLater(
+  { log, handlerMs }: Pick<Settings, "log" | "handlerMs">,
+  name: string,
+  handled: Promise<unknown>,
+  holder: Holder,
+): void {
+  let isOver = false;
+  const done = (ok: boolean) => {
+    if (!isOver) holder.done(ok);
+    isOver = true;
+  };
+  const stop = holder.handling.after(handlerMs, () => {
+    log.threw(name, new Error(`it did not settle within handlerMs (${handlerMs} ms)`));
+    done(false);
+  });
+  handled.finally(stop).then(
+    () => done(true),
+    () => done(false),
+  );
+}
+
+/**
+ * Hands an event to the logger and to `onEvent`. Never called inside an export. `onEvent` is a holder of an event that is
+ * to be handled.
  */
 export function emit(
   settings: Pick<Settings, "log" | "onEvent" | "handlerMs">,
   event: CallEvent | SessionEvent,
   handling?: Handling,
 ): void {
-  const { log, onEvent, handlerMs } = settings;
+  const { log, onEvent } = settings;
   log.event(event);
   if (onEvent === undefined) return;
   const key = handling?.acks.share() ?? 0;
-  let isOver = false;
-  const done = (ok: boolean) => {
-    if (!isOver) handling?.acks.done(key, ok);
-    isOver = true;
-  };
-  const failed = (thrown: unknown) => {
-    log.threw("onEvent", thrown);
-    done(false);
-  };
-  try {
-    // A copy: a loop may be given the same event, and neither shall see what the other does with it.
-    const handled = onEvent({ ...event });
-    if (handled === undefined) {
-      done(true);
-      return;
-    }
-    const late = () => failed(new Error(`it did not settle within handlerMs (${handlerMs} ms)`));
-    const stop = handling?.after(handlerMs, late);
-    const settled = Promise.resolve(handled).finally(stop);
-    settled.then(() => done(true), failed);
-  } catch (thrown) {
-    failed(thrown);
-  }
+  const holders =
+    handling === undefined ? none : [{ handling, done: (ok: boolean) => handling.acks.done(key, ok) }];
+  // A copy: a loop may be given the same event, and neither shall see what the other does with it.
+  heed(settings, "onEvent", () => onEvent({ ...event }), holders);
 }

@@ -142,6 +142,7 @@ export class CallRecord implements Timers {
   }
 
   after(ms: number, late: () => void): () => void {
+    if (this.#settled) return () => {};
     const timer = timers.setTimeout(late, Math.min(ms, longestWait));
     this.#timers.add(timer);
     return () => {

@@ -44,6 +44,7 @@ export interface Settings extends ExchangeSettings {
   signal: AbortSignal | undefined;
   onRequest: ConnectOptions["onRequest"];
   onEvent: ConnectOptions["onEvent"];
+  onEvents: ConnectOptions["onEvents"];
   onUnknown: ConnectOptions["onUnknown"];
   replay: Replay | undefined;
   callKey: ConnectOptions["callKey"];
@@ -115,6 +116,7 @@ const known = [
   "signal",
   "onRequest",
   "onEvent",
+  "onEvents",
   "onUnknown",
   "state",
 ] as const;
@@ -161,6 +163,7 @@ export function readSettings(
     signal: usableSignal(options.signal),
     onRequest: callable("onRequest", options.onRequest),
     onEvent: callable("onEvent", options.onEvent),
+    onEvents: callable("onEvents", options.onEvents),
     onUnknown: callable("onUnknown", options.onUnknown),
     replay: usableReplay(options.replay),
     callKey: callable("callKey", options.callKey) ?? (isRelay ? randomKey : undefined),
@@ -311,9 +314,9 @@ function choices(options: ConnectOptions) {
 }
 
 /** Whether to open the stream for what belongs to no call: only where somebody would hear it. */
-function listens({ listen = "auto", onEvent, onRequest }: ConnectOptions): boolean {
+function listens({ listen = "auto", onEvent, onEvents, onRequest }: ConnectOptions): boolean {
   const wish = typeof listen === "boolean" ? listen : oneOf("listen", listen, ["auto"]);
-  return wish === "auto" ? onEvent !== undefined || onRequest !== undefined : wish;
+  return wish === "auto" ? [onEvent, onEvents, onRequest].some((each) => each !== undefined) : wish;
 }
 
 function drivesTasks({ tasks = true }: ConnectOptions): boolean {

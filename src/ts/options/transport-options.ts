@@ -6,7 +6,7 @@ import { meant } from "./check.js";
 import { readSettings, type Settings, sharedOptions } from "./settings.js";
 
 const ours = new Set<string>(sharedOptions);
-const own = new Set(["onevent", "sessionId", "protocolVersion"]);
+const own = new Set(["onevent", "onevents", "sessionId", "protocolVersion"]);
 // Decided, and landfall's own: who gives one of these relies on it.
 const later = new Set(["store", "storeKey"]);
 

@@ -8,6 +8,7 @@ import type { SendOptions, State, TransportOptions } from "../api/options.js";
 import { isObject } from "../base/json.js";
 import { ignored, isThenable, macrotask } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
+import { EventBatch } from "../call/event-batch.js";
 import { emit, jsonRpcError } from "../call/events.js";
 import { aborted, closedBefore, type UnsentCall, unsentEvent, type Why } from "../call/failure.js";
 import { Uncounted } from "../call/metrics.js";
@@ -60,6 +61,8 @@ export class ClientTransport {
   onmessage?: (message: any, extra?: any) => void;
   /** Told every event of every call and of the session, in order. What it throws is logged. */
   onevent?: (event: CallEvent | SessionEvent) => void;
+  /** Told the same in arrays: all that came in one turn, at least one event. */
+  onevents?: (events: (CallEvent | SessionEvent)[]) => void;
   /** The version of the session, as the Client set it or the handshake gave it. */
   protocolVersion?: string;
   /** A modern request is cancelled by its signal, and nothing is posted for it. */
@@ -76,6 +79,7 @@ export class ClientTransport {
   readonly #connections: Connections;
   readonly #tools = new ToolHeaders();
   readonly #client: Client;
+  readonly #batch: EventBatch;
   readonly #names = new WireNames();
   readonly #calls = new Map<string | number, CallRecord>();
   #loading: Promise<void> | undefined;
@@ -92,15 +96,17 @@ export class ClientTransport {
     const settings = readTransportSettings(url, options, sdk);
     this.#settings = settings;
     this.#sdk = sdk;
-    const { sessionId, protocolVersion, onevent } = options;
+    const { sessionId, protocolVersion, onevent, onevents } = options;
     if (typeof onevent === "function") this.onevent = onevent;
+    if (typeof onevents === "function") this.onevents = onevents;
     if (protocolVersion) this.protocolVersion = protocolVersion;
     this.#client = {
       deliver: (message) => this.#deliver(message),
       hasToken: (token) => this.#names.hasToken(token),
       rejection: (event, failure) => this.#told(this.#rejection(event, failure)),
     };
-    const hears = () => this.onevent !== undefined || settings.log.isVerbose;
+    const hears = () => (this.onevent ?? this.onevents) !== undefined || settings.log.isVerbose;
+    this.#batch = new EventBatch(settings, "onevents", () => this.onevents);
     this.#owner = {
       settings,
       clock: createClock(),
@@ -402,8 +408,7 @@ export class ClientTransport {
   }
 
   #rejection(event: ToolCallFailed, failure: Failure): unknown {
-    const { credentials } = this.#settings;
-    const { serverText } = this.#settings;
+    const { credentials, serverText } = this.#settings;
     const failing = { event, failure, isHandshake: isHandshake(event.method), credentials, serverText };
     return rejection(this.#sdk.errors, failing);
   }
@@ -453,6 +458,7 @@ export class ClientTransport {
     if (this.#isOver) return;
     const { log, handlerMs } = this.#settings;
     emit({ log, handlerMs, onEvent: this.onevent }, event);
+    if (this.onevents !== undefined) this.#batch.add(event);
     // What no `send()` waits for.
     if (event.type === "warning" && ofNoMessage.has(event.code)) this.#report(new Error(event.message));
   }

@@ -8,6 +8,7 @@ import type { Connect, Session, ToolCall } from "../api/session.js";
 import { observed, onAbort } from "../base/promise.js";
 import { createClock } from "../base/runtime.js";
 import { timers } from "../base/timers.js";
+import { EventBatch } from "../call/event-batch.js";
 import { emit } from "../call/events.js";
 import { aborted, closedBefore, type UnsentCall, unsent, type Why } from "../call/failure.js";
 import { Uncounted } from "../call/metrics.js";
@@ -50,6 +51,7 @@ export class StandAloneSession implements Session {
 
   constructor(instances: Instances, settings: Settings) {
     this.#settings = settings;
+    const batch = new EventBatch(settings, "onEvents", () => settings.onEvents);
     this.#owner = {
       settings,
       clock: createClock(),
@@ -62,8 +64,14 @@ export class StandAloneSession implements Session {
         ),
       // Who listens hears of it by its event.
       heard: () => {},
-      hearsMessages: settings.onEvent !== undefined || settings.log.isVerbose,
-      emit: (event, handling) => emit(settings, event, handling),
+      get hearsMessages() {
+        return settings.onEvent !== undefined || settings.onEvents !== undefined || settings.log.isVerbose;
+      },
+      emit: (event, handling) => {
+        emit(settings, event, handling);
+        // A copy, as `onEvent` has one.
+        if (settings.onEvents !== undefined) batch.add({ ...event }, handling);
+      },
       ready: (info) => this.#stands(info),
       denied: (thrown) => settings.log.threw("authProvider", thrown),
     };
@@ -210,7 +218,7 @@ export class StandAloneSession implements Session {
     const call = { id: `unsent-${this.#unsent}`, method, spec, at: this.#owner.clock(), endpoint };
     const failed = unsent(call, why, cause);
     // After close() there is no callback.
-    if (this.#closing === undefined) timers.queueMicrotask(() => emit(this.#settings, failed.event));
+    if (this.#closing === undefined) timers.queueMicrotask(() => this.#owner.emit(failed.event));
     return failed;
   }
 }
