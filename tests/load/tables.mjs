@@ -77,10 +77,18 @@ function linearTable({ linear }) {
 function concurrentTable({ concurrent }) {
   const rows = concurrent.map(({ client, perEventUs, ratios }) => [
     client,
-    ...[perEventUs.one, perEventUs.spread, perEventUs.among].map(fine),
-    ...[ratios.spread, ratios.among].map(ratio),
+    fine(perEventUs.one),
+    ...[fine(perEventUs.spread), ratio(ratios.spread)],
+    ...[fine(perEventUs.among), ratio(ratios.among)],
   ]);
-  const head = ["CPU per event, us", "1 stream", "each on another", "all on one", "to 1", "to 1"];
+  const head = [
+    "CPU per event, us",
+    "1 stream",
+    "each on another",
+    "to 1 stream",
+    "all on one",
+    "to 1 stream",
+  ];
   return [`${concurrent[0].streams} streams open`, table(head, rows)];
 }
 
