@@ -70,6 +70,7 @@ test("a resource of a server without sessions is subscribed to, and told of, als
   };
   const expected = ["notifications/resources/updated", "test://a"];
   assert.deepEqual(await updated(), expected);
+  await until(() => /drops_total 1\n/.test(relay.register.metrics()), "the drop");
   await clock.pass(125_000);
   await until(() => server.subscriptions.count === 0, "quiet");
   assert.deepEqual(await updated(), expected);
