@@ -333,3 +333,18 @@ test("a comment comes every fifteen seconds", async (t) => {
   at.upstream.release("beat");
   await reader.message();
 });
+
+test("a client that takes nothing for the grace period has left, though its connection stands", async (t) => {
+  const clock = new Clock();
+  const at = await stage({ clock });
+  t.after(() => at.close());
+  const raw = new Raw(at.url);
+  await raw.initialize();
+  // More than what sockets hold, and nobody reads it.
+  const response = await raw.post(call(1, "large", { size: 7_000_000 }));
+  await until(() => running(at) === "0", "the answer");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await clock.pass(125_000);
+  await until(() => /drops_total 1\n/.test(at.relay.register.metrics()), "the drop");
+  await response.body.cancel();
+});

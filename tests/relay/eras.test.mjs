@@ -28,10 +28,14 @@ for (const name of ["SDK 2, modern only", "HTTP+SSE of SDK 2"])
     assert.equal(session.era, "legacy");
     assert.equal(session.protocolVersion, "2025-11-25");
     assert.ok((await session.listTools()).some((tool) => tool.name === "count"));
+    if (kind.era === "modern") await session.request("logging/setLevel", { level: "info" });
     const counted = session.callTool("count", { steps: 3, interval_ms: 20, key: "c" });
     const told = [];
-    for await (const event of counted) if (event.type === "progress") told.push(event.progress);
-    assert.deepEqual(told, [1, 2, 3]);
+    for await (const { type, progress, message } of counted)
+      if (type === "progress" || type === "message") told.push(progress ?? message.params.data);
+    // By HTTP+SSE all messages come on one stream, and these say of no call that they are its.
+    const steps = [1, 2, 3].flatMap((step) => (kind.era === "modern" ? [step, `c: step ${step}`] : [step]));
+    assert.deepEqual(told, steps);
     if (kind.asks) {
       const chosen = await session.callTool("choose", { key: "q" });
       assert.equal(chosen.content[0].text, "blue");

@@ -27,7 +27,8 @@ export async function serve({ settings, landfall, access, folder, port = 0, cloc
   const server = createServer((incoming, outgoing) => {
     answer(relay, incoming, outgoing).catch((thrown) => {
       console.error(thrown);
-      outgoing.destroy();
+      if (outgoing.headersSent) outgoing.destroy();
+      else outgoing.writeHead(500).end();
     });
   });
   // A stream lives as long as its call.

@@ -12,7 +12,7 @@ const HEADERS = {
 /**
  * A body that is read as fast as the client takes it: what waits is in the store, not here. `stream` is what it carries,
  * `source` reads that: `after(event)` gives what is to be written, as `{ event, id, text }`, `prime` the id of an empty
- * event to begin with. `ended(how)` is told once: `told`, `polite`, `replaced` or `gone`.
+ * event to begin with. `ended(how)` is told once: `told`, `polite`, `gone`, or why it was closed.
  */
 export class Connection {
   #stream;

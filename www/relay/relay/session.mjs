@@ -306,7 +306,7 @@ export class Session {
     stream.goneAt = this.#clock.now();
     if (this.#facts === undefined) return;
     this.#schedule();
-    if (how !== "gone") return;
+    if (how !== "gone" && how !== "stalled") return;
     this.#counts.add("drops");
     this.#report();
   }
@@ -401,7 +401,7 @@ export class Session {
     const { graceMs, idleMs } = this.#settings;
     for (const stream of this.#streams.all) {
       if (stream.head.gone) continue;
-      if (stream.connection?.isStalled(graceMs)) stream.connection.close("gone");
+      if (stream.connection?.isStalled(graceMs)) stream.connection.close("stalled");
       if (stream.isListen) this.#prune(stream, now);
       else if (now >= this.#keptUntil(stream)) this.#expire(stream);
     }

@@ -69,7 +69,8 @@ export class Upstream {
     let made;
     let isCancelled = false;
     const begin = (session) => {
-      if (isCancelled || this.#subscribes(session, { method, params }, hear)) return;
+      if (isCancelled) hear.event({ type: "tool_call_failed", reason: "cancelled", outcome: "not_sent" });
+      if (isCancelled || this.#isOfSessions(session, { method, params }, hear)) return;
       const options = { onresumptiontoken: (token) => hear.cursor(token) };
       if (cursor !== undefined) Object.assign(options, { resumptionToken: cursor, idempotent: false });
       made =
@@ -101,6 +102,8 @@ export class Upstream {
 
   /** Nobody needs it for now. */
   async park() {
+    // What is begun between would be of a session that is closed.
+    if (this.#opening !== undefined) await this.#opening.catch(() => {});
     const session = this.#session;
     if (session === undefined) return;
     this.#state = session.exportState();
@@ -141,17 +144,20 @@ export class Upstream {
     return this.#opening;
   }
 
-  /** Whether a request is about a subscription, which has another form where there is no session. */
-  #subscribes(session, { method, params }, hear) {
-    if (session.era !== "modern" || typeof params?.uri !== "string") return false;
-    const { uri } = params;
-    if (method === "resources/subscribe") this.#subscribe(session, uri, hear);
-    else if (method === "resources/unsubscribe") {
+  /** Whether a request is of those that have another form where there is no session; then it was answered. */
+  #isOfSessions(session, { method, params }, hear) {
+    if (session.era !== "modern") return false;
+    const { uri } = params ?? {};
+    if (method === "resources/subscribe" && typeof uri === "string") {
+      this.#subscribe(session, uri, hear);
+      return true;
+    }
+    if (method === "resources/unsubscribe") {
       this.#subscriptions.get(uri)?.cancel();
       this.#subscriptions.delete(uri);
       this.#hear.subscribed();
-      hear.event({ type: "result", result: {} });
-    } else return false;
+    } else if (method !== "logging/setLevel") return false;
+    hear.event({ type: "result", result: {} });
     return true;
   }
 
