@@ -266,6 +266,16 @@ test("what would be kept beyond the quota ends its call, and says so", async (t)
   assert.ok((await ask(4, 60_000)).result);
 });
 
+test("what the sessions of a caller keep counts together", async (t) => {
+  const at = await staged(t, { env: { MOST_KEPT_BYTES: "100000" } });
+  const [one, two] = [new Raw(at.url), new Raw(at.url)];
+  await Promise.all([one.initialize(), two.initialize()]);
+  const ask = async (raw, id, size) => (await blocks(await raw.post(call(id, "large", { size })))).at(-1).data;
+  assert.ok((await ask(one, 1, 60_000)).result);
+  assert.equal((await ask(two, 1, 60_000)).error.data["io.landfall/failure"].reason, "message_too_large");
+  assert.ok((await ask(two, 2, 20_000)).result);
+});
+
 test("numbers are behind the secret, and tell what happened", async (t) => {
   const at = await staged(t, { env: { PUBLIC: "", SECRET: "s" } });
   const headers = { authorization: "Bearer s" };

@@ -77,6 +77,8 @@ export class Calls {
     this.#clock = clock;
     this.#hear = hear;
     this.store = store;
+    /** How much of what was told may be kept. */
+    this.most = settings.mostKeptBytes;
   }
 
   /** Calls under way. */
@@ -414,7 +416,7 @@ export class Calls {
 
   /** Makes room, or ends the calls for which there is none. */
   #fit(events) {
-    const most = this.#settings.mostKeptBytes;
+    const { most } = this;
     const size = () => events.reduce((sum, { text }) => sum + text.length, this.#streams.bytes);
     if (size() <= most) return;
     for (const stream of this.#streams.all)

@@ -33,17 +33,21 @@ export class Register {
     return undefined;
   }
 
-  /** A session would have so many calls under way, and keeps so many bytes: what there is too much of, or nothing. */
+  /**
+   * A session would have so many calls under way, and keeps so many bytes: `{ refused }`, what there is too much of, or
+   * `{ left }`, how much it may keep beside the caller's other sessions.
+   */
   allow(session, { calls, bytes }) {
-    const known = this.#sessions.get(session);
-    if (known === undefined) return undefined;
     const { mostCalls, mostKeptBytes } = this.#settings;
+    const known = this.#sessions.get(session);
+    if (known === undefined) return { left: mostKeptBytes };
     const others = this.#of(known.caller).filter((each) => each !== known);
     const sum = (name) => others.reduce((total, each) => total + each[name], 0);
-    if (sum("calls") + calls > mostCalls) return this.#refuse("calls");
-    if (sum("bytes") + bytes > mostKeptBytes) return this.#refuse("bytes");
+    const left = mostKeptBytes - sum("bytes");
+    if (sum("calls") + calls > mostCalls) return { refused: this.#refuse("calls") };
+    if (bytes > left) return { refused: this.#refuse("bytes") };
     Object.assign(known, { calls, bytes, at: this.#clock.now() });
-    return undefined;
+    return { left };
   }
 
   /** What a session does now, and what it counted. */

@@ -226,8 +226,10 @@ export class Session {
     const known = this.#calls.find(requests, hash);
     if (known !== undefined) return this.#attach(known, requests);
     const calls = this.#calls.running.length + requests.length;
-    const refused = await this.#register.allow(this.#facts.id, { calls, bytes: this.#streams.bytes });
+    const wanted = { calls, bytes: this.#streams.bytes };
+    const { refused, left } = await this.#register.allow(this.#facts.id, wanted);
     if (refused !== undefined) throw busy(refused, 1);
+    this.#calls.most = left;
     // Meanwhile the session may have ended, or the same have come again.
     if (this.#facts === undefined) throw unknownSession();
     const since = this.#calls.find(requests, hash);
@@ -238,7 +240,7 @@ export class Session {
   }
 
   #attach({ stream, how }, requests) {
-    this.#counts.add("resumes", { kind: how, result: stream.head.gone ? "gone" : "attached" });
+    this.#resumed(how, stream.head.gone ? "gone" : "attached");
     if (stream.head.gone) {
       const message = "this call was made before, and what came of it is not kept any more";
       const error = failureError({ reason: "interrupted", outcome: "unknown", message });
@@ -262,16 +264,21 @@ export class Session {
     try {
       const { stream, event } = this.#streams.find(lastEventId);
       const kind = stream.isListen ? "listen" : "cursor";
-      this.#counts.add("resumes", { kind, result: "attached" });
+      this.#resumed(kind, "attached");
       // What came before it has arrived.
       this.#streams.free(stream, event);
       if (stream.isOver && this.#read(stream, event).every(({ text }) => text === undefined))
         return new Response(null, { status: 204, headers: this.#headers() });
       return this.#carry(stream, event).response(this.#headers());
     } catch (thrown) {
-      if (thrown instanceof Refusal) this.#counts.add("resumes", { kind: "cursor", result: "refused" });
+      if (thrown instanceof Refusal) this.#resumed("cursor", "refused");
       throw thrown;
     }
+  }
+
+  #resumed(kind, result) {
+    this.#counts.add("resumes", { kind, result });
+    this.#report();
   }
 
   /** A connection for a stream, in place of the one that it has. */
