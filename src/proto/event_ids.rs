@@ -6,7 +6,12 @@ use std::rc::Rc;
 
 use super::repeats::{hash, Name, Print, Repeats};
 use super::ring::{key, Key, Keyed, Ring};
-use super::CallId;
+use super::{CallId, ExchangeId};
+
+/// The name of a stream.
+pub(crate) fn stream_of(call: CallId, post: ExchangeId) -> Name {
+    key(u64::from(call.0) << 32 | u64::from(post.0))
+}
 
 /// A prefix of ids, by its hash.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

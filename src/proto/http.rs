@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use super::cursor::fits_header;
 use super::CallId;
 
 /// The method of a request.
@@ -206,17 +207,6 @@ impl IoFailure {
 /// control characters are refused, and white space at an edge would be trimmed.
 pub(crate) fn header_value(id: &str) -> Option<String> {
     fits_header(id).then(|| id.bytes().map(char::from).collect())
-}
-
-/// Whether there is such a value.
-pub(crate) fn fits_header(id: &str) -> bool {
-    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
-    let carried = |b: u8| b == b'\t' || (b >= 0x20 && b != 0x7F);
-    let bytes = id.as_bytes();
-    !id.is_empty()
-        && !is_space(bytes.first())
-        && !is_space(bytes.last())
-        && bytes.iter().copied().all(carried)
 }
 
 /// Seconds since the Unix epoch of `Sun, 06 Nov 1994 08:49:37 GMT`, the one date form that may be sent today.

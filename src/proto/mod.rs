@@ -39,19 +39,16 @@ mod address;
 mod backoff;
 mod client;
 mod config;
-mod cursor;
 mod deadline;
 mod era;
 mod error;
 mod event;
 mod event_ids;
 mod facts;
-mod gap;
 mod header;
 mod http;
 mod ledger;
 mod machines;
-mod repeats;
 mod replay;
 mod server_requests;
 mod server_text;
@@ -62,9 +59,9 @@ mod time;
 mod timeouts;
 mod timer;
 
+use landfall_wire::{cursor, gap, repeats, ring, sorted};
 #[doc(inline)]
 pub use landfall_wire::{jsonrpc, sse};
-use landfall_wire::{ring, sorted};
 
 pub use client::{CallSpec, Client, Input, Load, Output, Terms};
 pub use config::{Config, OnGap, Options};

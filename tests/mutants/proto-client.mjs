@@ -134,8 +134,8 @@ export default [
   },
   {
     file: "src/proto/client/messages.rs",
-    from: "self.rearm_call(now, owner);\n            return",
-    to: "return",
+    from: "        self.rearm_call(now, owner);\n",
+    to: "",
     test: "--test proto guards::clocks",
   },
   {

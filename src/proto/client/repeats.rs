@@ -3,7 +3,8 @@
 use super::Client;
 use crate::proto::cursor::Came;
 use crate::proto::event::GapKind;
-use crate::proto::repeats::{stream_of, Print};
+use crate::proto::event_ids::stream_of;
+use crate::proto::repeats::Print;
 use crate::proto::stream::Body;
 use crate::proto::time::Instant;
 use crate::proto::CallId;

@@ -12,7 +12,7 @@ use crate::proto::machines::call::Request;
 use crate::proto::machines::dialect::{Asking, CancelBy, Dialect};
 use crate::proto::machines::dispatch::{Control, Ending, Place, Purpose, Slot, Turn, Word};
 use crate::proto::machines::redirect::{Hop, RedirectPolicy};
-use crate::proto::repeats::stream_of;
+use crate::proto::event_ids::stream_of;
 use crate::proto::session::State;
 use crate::proto::stream::{Headers, Phase, Resend, Stream};
 use crate::proto::time::Instant;

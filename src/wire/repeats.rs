@@ -5,33 +5,32 @@
 //! until a resume asks.
 
 use super::ring::{key, Key, Keyed, Ring};
-use super::ExchangeId;
 
 /// A hash of an event's id and payload.
-pub(crate) type Print = Key;
+pub type Print = Key;
 
 /// A stream's name: of its call, by its POST.
-pub(crate) type Name = Key;
+pub type Name = Key;
 
 /// So many events of a live stream are remembered for it: servers that repeat themselves do so at once.
 const NEAR: usize = 16;
 
 /// The last events of one stream.
 #[derive(Debug, Default)]
-pub(crate) struct Near {
+pub struct Near {
     ring: [Option<Print>; NEAR],
     next: usize,
 }
 
 impl Near {
     /// An event came.
-    pub(crate) fn note(&mut self, print: Print) {
+    pub fn note(&mut self, print: Print) {
         self.ring[self.next] = Some(print);
         self.next = (self.next + 1) % NEAR;
     }
 
     /// Whether it is among the last.
-    pub(crate) fn knows(&self, print: Print) -> bool {
+    pub fn knows(&self, print: Print) -> bool {
         self.ring.contains(&Some(print))
     }
 }
@@ -56,7 +55,7 @@ impl Keyed<2> for Came {
 
 /// The last events of all streams of a session.
 #[derive(Debug)]
-pub(crate) struct Repeats {
+pub struct Repeats {
     seed: u64,
     came: Ring<Came, 2>,
     /// A resume has asked: from then on each id is compared with those before it.
@@ -69,24 +68,24 @@ impl Repeats {
     const MOST: usize = 4_096;
 
     /// Nothing has come yet.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self { seed, came: Ring::new(Self::MOST), asked: false, per_stream: false }
     }
 
     /// The hash of an event.
-    pub(crate) fn print(&self, id: &str, payload: &str) -> Print {
+    pub fn print(&self, id: &str, payload: &str) -> Print {
         key(hash(hash(self.seed, id), payload))
     }
 
     /// An event came: live on this stream, or by a resume. `print` is none where it has no payload.
-    pub(crate) fn note(&mut self, id: &str, print: Option<Print>, live_on: Option<Name>) {
+    pub fn note(&mut self, id: &str, print: Option<Print>, live_on: Option<Name>) {
         if !self.per_stream {
             self.add(Came { id: key(hash(self.seed, id)), print, live_on });
         }
     }
 
     /// Whether any stream has brought this event, where that means something.
-    pub(crate) fn knows(&mut self, print: Print) -> bool {
+    pub fn knows(&mut self, print: Print) -> bool {
         if !self.asked {
             self.asked = true;
             let came = std::mem::replace(&mut self.came, Ring::new(Self::MOST));
@@ -96,7 +95,7 @@ impl Repeats {
     }
 
     /// Whether this stream brought the event live.
-    pub(crate) fn came_on(&self, print: Print, stream: Name) -> bool {
+    pub fn came_on(&self, print: Print, stream: Name) -> bool {
         self.came.iter().any(|came| came.print == Some(print) && came.live_on == Some(stream))
     }
 
@@ -112,11 +111,6 @@ impl Repeats {
     }
 }
 
-/// The name of a stream.
-pub(crate) fn stream_of(call: super::CallId, post: ExchangeId) -> Name {
-    key(u64::from(call.0) << 32 | u64::from(post.0))
-}
-
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 fn mix(lane: u64, word: u64) -> u64 {
@@ -124,7 +118,7 @@ fn mix(lane: u64, word: u64) -> u64 {
 }
 
 /// A seeded hash, quick on long texts: four lanes of words. Whoever can make two payloads alike can only lose his own.
-pub(crate) fn hash(seed: u64, text: &str) -> u64 {
+pub fn hash(seed: u64, text: &str) -> u64 {
     const LANES: usize = 4;
     const BLOCK: usize = LANES * 8;
     let mut lanes = [seed, seed.rotate_left(16), seed.rotate_left(32), seed.rotate_left(48)];

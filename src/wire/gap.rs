@@ -11,7 +11,7 @@ const STEPS: f64 = 3.0;
 
 /// What a lineage knows of the regularity of its events.
 #[derive(Debug, Default)]
-pub(crate) struct GapWatch {
+pub struct GapWatch {
     prefix: String,
     last: u64,
     run: u32,
@@ -27,14 +27,14 @@ pub(crate) struct GapWatch {
 }
 
 /// An id as a prefix and the number at its end.
-pub(crate) fn split(id: &str) -> Option<(&str, u64)> {
+pub fn split(id: &str) -> Option<(&str, u64)> {
     let digits = id.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (prefix, number) = id.split_at(id.len() - digits);
     (digits > 0 && digits <= 15).then(|| number.parse().ok().map(|number| (prefix, number)))?
 }
 
 /// Progress as it is written; a whole number, as it is most of the time, without the care that others take.
-pub(crate) fn number(written: &str) -> Option<f64> {
+pub fn number(written: &str) -> Option<f64> {
     match written.len() <= 15 && written.bytes().all(|byte| byte.is_ascii_digit()) {
         true => written.parse::<u64>().ok().map(|whole| whole as f64),
         false => written.parse().ok(),
@@ -43,19 +43,19 @@ pub(crate) fn number(written: &str) -> Option<f64> {
 
 impl GapWatch {
     /// Whether an id of the stream is known that ends in a number.
-    pub(crate) fn has_prefix(&self) -> bool {
+    pub fn has_prefix(&self) -> bool {
         self.run > 0
     }
 
     /// A resume opened.
-    pub(crate) fn resumed(&mut self) {
+    pub fn resumed(&mut self) {
         self.resumes += 1;
         self.progress_seam = true;
         self.last_repeat = 0;
     }
 
     /// A block came under this id that brought no message: it is not missing.
-    pub(crate) fn passed(&mut self, id: &str) {
+    pub fn passed(&mut self, id: &str) {
         if let Some((prefix, number)) = split(id) {
             if self.run > 0 && self.prefix == prefix && number == self.last + 1 {
                 self.last = number;
@@ -65,7 +65,7 @@ impl GapWatch {
 
     /// A new event with this id came: whether events before it are missing, if no other stream counts with its
     /// prefix.
-    pub(crate) fn is_missing(&mut self, id: &str) -> bool {
+    pub fn is_missing(&mut self, id: &str) -> bool {
         let Some((prefix, number)) = split(id) else {
             self.run = 0;
             return false;
@@ -88,7 +88,7 @@ impl GapWatch {
     }
 
     /// Progress came: whether it rose suspiciously across a seam.
-    pub(crate) fn is_leap(&mut self, progress: f64) -> bool {
+    pub fn is_leap(&mut self, progress: f64) -> bool {
         let seam = std::mem::take(&mut self.progress_seam);
         let step = self.last_progress.map_or(0.0, |last| progress - last);
         let leap = seam && self.largest_step > 0.0 && step > STEPS * self.largest_step;
@@ -100,7 +100,7 @@ impl GapWatch {
     }
 
     /// A repeat came, which was handled at this place: whether it is out of its earlier order.
-    pub(crate) fn is_disordered(&mut self, place: u64) -> bool {
+    pub fn is_disordered(&mut self, place: u64) -> bool {
         let disordered = place != u64::MAX && place < self.last_repeat;
         if place != u64::MAX {
             self.last_repeat = place;

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-use super::http::fits_header;
 use super::repeats::{hash, Print};
 use super::ring::{key, Key, Ring};
 
@@ -55,7 +54,7 @@ enum State {
 
 /// What was handed out of a block, by the keys that it is reported under.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Handed {
+pub enum Handed {
     /// Nothing: it needs no handler.
     #[default]
     Nothing,
@@ -67,7 +66,7 @@ pub(crate) enum Handed {
 
 impl Handed {
     /// The key of the message at this place.
-    pub(crate) fn key_at(&self, place: usize) -> Option<u32> {
+    pub fn key_at(&self, place: usize) -> Option<u32> {
         match self {
             Self::Nothing => None,
             Self::One(key) => Some(*key),
@@ -81,7 +80,7 @@ impl Handed {
     }
 
     /// All keys.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn keys(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, several) = match self {
             Self::Nothing => (None, &[][..]),
             Self::One(key) => (Some(*key), &[][..]),
@@ -113,12 +112,13 @@ impl Handed {
 
 /// What tells which block came.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct Came<'a> {
-    pub(crate) id: Option<&'a str>,
+pub struct Came<'a> {
+    /// Its id, if it has one.
+    pub id: Option<&'a str>,
     /// Of its id and payload: a server may give two events one id.
-    pub(crate) print: Option<Print>,
+    pub print: Option<Print>,
     /// A resume brought it.
-    pub(crate) resumed: bool,
+    pub resumed: bool,
 }
 
 /// One block of the stream from the first not handled on.
@@ -158,20 +158,20 @@ impl Block {
 }
 
 /// Events in hand: their keys, and their ids where they have any.
-pub(crate) type Held = Vec<(u32, Option<String>)>;
+pub type Held = Vec<(u32, Option<String>)>;
 
 /// What a report did.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Report {
+pub struct Report {
     /// The cursor moved.
-    pub(crate) moved: bool,
+    pub moved: bool,
     /// Events that failed for good: their ids, where they have any.
-    pub(crate) skipped: Vec<Option<String>>,
+    pub skipped: Vec<Option<String>>,
 }
 
 /// The cursor of one lineage, and the events it waits for.
 #[derive(Debug, Default)]
-pub(crate) struct Cursor {
+pub struct Cursor {
     id: Option<String>,
     /// An id came that no request can carry: the place in the stream is lost.
     unusable: bool,
@@ -187,7 +187,7 @@ pub(crate) struct Cursor {
 
 impl Cursor {
     /// A cursor that starts behind this event.
-    pub(crate) fn at(id: &str) -> Self {
+    pub fn at(id: &str) -> Self {
         let mut cursor = Self::default();
         cursor.commit(id.to_string());
         cursor
@@ -201,7 +201,7 @@ impl Cursor {
 
     /// Where a resume is possible: the id to ask with. Where nothing was handled yet, or what was has an id that no
     /// request can carry, it is the first event in hand: that one can't come again, but the stream is not lost.
-    pub(crate) fn usable(&self) -> Option<&str> {
+    pub fn usable(&self) -> Option<&str> {
         let is_usable = |id: &&str| fits_header(id);
         // An empty id that waits for its turn: what came with it could not be told from a repeat, and may not come again.
         let cleared = self.blocks.iter().rposition(|block| block.id.as_deref() == Some(""));
@@ -212,7 +212,7 @@ impl Cursor {
     }
 
     /// A block came and was handed out, or needs no handler. What that did.
-    pub(crate) fn arrive(&mut self, came: Came<'_>, handed: Handed, bytes: usize) -> Report {
+    pub fn arrive(&mut self, came: Came<'_>, handed: Handed, bytes: usize) -> Report {
         // A block without data is another than the event under its id.
         let again = self.failed_at(came).filter(|_| bytes > 0);
         let again = again.and_then(|place| self.blocks.get_mut(place));
@@ -245,7 +245,7 @@ impl Cursor {
 
     /// A broken event came: the cursor stays before it, so that a resume brings it again.
     /// Whether it came broken before, and what that did.
-    pub(crate) fn broken(&mut self, id: Option<&str>) -> (bool, Report) {
+    pub fn broken(&mut self, id: Option<&str>) -> (bool, Report) {
         const NEAR: usize = 64; // A resume brings it early; an endless row of them is not searched.
         let mut near = self.blocks.iter().take(NEAR);
         let known = id.is_some() && near.any(|block| block.broken && block.id.as_deref() == id);
@@ -262,7 +262,7 @@ impl Cursor {
 
     /// The stream ended, and there is no place to resume from. If that is for want of an id before a broken event, the
     /// place is behind that: it is given up, and the rest of the stream is not. Whether it is so.
-    pub(crate) fn passes_broken(&mut self) -> bool {
+    pub fn passes_broken(&mut self) -> bool {
         if self.id.is_some() || self.unusable {
             return false;
         }
@@ -277,12 +277,12 @@ impl Cursor {
     }
 
     /// The id that was committed last.
-    pub(crate) fn committed(&self) -> Option<&str> {
+    pub fn committed(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
     /// Handlers reported. Keys that are not in hand are left out.
-    pub(crate) fn handled(&mut self, keys: &RangeInclusive<u32>, ok: bool) -> Report {
+    pub fn handled(&mut self, keys: &RangeInclusive<u32>, ok: bool) -> Report {
         let mut report = Report::default();
         let mut left = keys.end().saturating_sub(*keys.start()).saturating_add(1) as usize;
         let first = match self.in_order {
@@ -360,7 +360,7 @@ impl Cursor {
     }
 
     /// Whether an event with this id is in hand or was handled; and its place in the order of handling.
-    pub(crate) fn is_repeat(&mut self, id: &str) -> Option<u64> {
+    pub fn is_repeat(&mut self, id: &str) -> Option<u64> {
         if id.is_empty() {
             return None;
         }
@@ -376,13 +376,13 @@ impl Cursor {
 
     /// Whether just this event failed, and is to come again. Nobody knows the payload of one that came broken: it is any
     /// that the stream has not brought under this id.
-    pub(crate) fn is_due(&self, came: Came<'_>, has_brought: impl FnOnce() -> bool) -> bool {
+    pub fn is_due(&self, came: Came<'_>, has_brought: impl FnOnce() -> bool) -> bool {
         let block = self.failed_at(came).and_then(|place| self.blocks.get(place));
         block.is_some_and(|block| block.print == came.print || (block.broken && !has_brought()))
     }
 
     /// The event failed, and is to come again: the places in it whose handlers did; none where it was broken.
-    pub(crate) fn due(&self, came: Came<'_>) -> Option<&[u32]> {
+    pub fn due(&self, came: Came<'_>) -> Option<&[u32]> {
         let place = self.failed_at(came)?;
         self.blocks.get(place).map(|block| &block.failed[..])
     }
@@ -398,30 +398,42 @@ impl Cursor {
     }
 
     /// Whether a block without data, of this id, was passed before: a replay of it does not move the cursor back.
-    pub(crate) fn is_passed(&mut self, id: &str) -> bool {
+    pub fn is_passed(&mut self, id: &str) -> bool {
         let waits = |block: &Block| block.bytes == 0 && block.id.as_deref() == Some(id);
         self.blocks.iter().any(waits) || self.seen.place(Seen::mark(id)).is_some()
     }
 
     /// Events that failed and did not come again: their ids, where they have any.
-    pub(crate) fn failed(&self) -> Vec<Option<String>> {
+    pub fn failed(&self) -> Vec<Option<String>> {
         self.blocks.iter().filter(|block| !block.broken).flat_map(Block::losses).collect()
     }
 
     /// Events in hand: their keys, and their ids where they have any.
-    pub(crate) fn held(&self) -> Held {
+    pub fn held(&self) -> Held {
         self.blocks.iter().flat_map(|block| block.handed.keys().map(|key| (key, block.id.clone()))).collect()
     }
 
     /// The keys among these that are in hand.
-    pub(crate) fn held_keys(&self, keys: &RangeInclusive<u32>) -> Vec<u32> {
+    pub fn held_keys(&self, keys: &RangeInclusive<u32>) -> Vec<u32> {
         self.blocks.iter().flat_map(|block| block.handed.keys()).filter(|key| keys.contains(key)).collect()
     }
 
     /// Events in hand, and their bytes.
-    pub(crate) fn in_hand(&self) -> (usize, usize) {
+    pub fn in_hand(&self) -> (usize, usize) {
         self.in_hand
     }
+}
+
+/// Whether a header can carry an event id unchanged, byte for byte: it has no control characters, and no white space at
+/// an edge, which would be trimmed.
+pub fn fits_header(id: &str) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let carried = |b: u8| b == b'\t' || (b >= 0x20 && b != 0x7F);
+    let bytes = id.as_bytes();
+    !id.is_empty()
+        && !is_space(bytes.first())
+        && !is_space(bytes.last())
+        && bytes.iter().copied().all(carried)
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]
