@@ -151,7 +151,16 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes over white space.
+    #[inline(always)]
     pub(crate) fn space(&mut self) {
+        // Most writers put none.
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.spaces();
+        }
+    }
+
+    #[inline(never)]
+    fn spaces(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
@@ -171,6 +180,16 @@ impl<'a> Scanner<'a> {
     pub(crate) fn value(&mut self) -> Result<&'a str, Malformed> {
         self.space();
         let start = self.at;
+        // Most values are neither objects nor arrays.
+        match self.peek() {
+            Some(b'"') => _ = self.string()?,
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ => return self.any_value(start),
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    fn any_value(&mut self, start: usize) -> Result<&'a str, Malformed> {
         loop {
             self.space();
             let opened = match self.peek() {

@@ -134,7 +134,7 @@ pub fn hash(seed: u64, text: &str) -> u64 {
     let mut last = [0; BLOCK];
     last[..blocks.remainder().len()].copy_from_slice(blocks.remainder());
     take(&last);
-    lanes.into_iter().fold(text.len() as u64, |all, lane| mix(mix(all, lane), lane >> 32))
+    lanes.into_iter().fold(text.len() as u64, |all, lane| mix(all, lane ^ (lane >> 32)))
 }
 
 #[cfg(test)]

@@ -96,7 +96,8 @@ impl<K, V> SortedMap<K, V> {
 }
 
 impl<K: Ord, V> SortedMap<K, V> {
-    /// Where the key is, or where it belongs.
+    /// Where the key is, or where it belongs. (Inlined is but the look at what was found last.)
+    #[inline(always)]
     fn place<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
     where
         K: Borrow<Q>,
@@ -105,6 +106,13 @@ impl<K: Ord, V> SortedMap<K, V> {
         if self.items.get(near).is_some_and(|(found, _)| found.borrow() == key) {
             return Ok(near);
         }
+        self.search(key)
+    }
+
+    fn search<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
+    where
+        K: Borrow<Q>,
+    {
         let place = match self.items.last() {
             Some((last, _)) if last.borrow() < key => Err(self.items.len()),
             _ => self.items.binary_search_by(|(other, _)| other.borrow().cmp(key)),
@@ -119,7 +127,8 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        Some(&self.items[self.place(key).ok()?].1)
+        let (_, value) = self.items.get(self.place(key).ok()?)?;
+        Some(value)
     }
 
     /// The same, to change it.
@@ -128,7 +137,8 @@ impl<K: Ord, V> SortedMap<K, V> {
         K: Borrow<Q>,
     {
         let place = self.place(key).ok()?;
-        Some(&mut self.items[place].1)
+        let (_, value) = self.items.get_mut(place)?;
+        Some(value)
     }
 
     /// Whether there is an entry with this key.

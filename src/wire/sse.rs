@@ -4,7 +4,7 @@
 //! gives what a streaming UTF-8 decoder gives, and a character cut by a chunk's end is whole again in its line.
 //!
 //! The cost is linear under any chunking: a byte is searched once, copied at most twice, and not at all where it
-//! belongs to a line that is no field of ours.
+//! belongs to a line that is no field of ours, or where one line in one chunk is all of an event's data.
 
 use super::bytes::find;
 use std::fmt;
@@ -108,8 +108,7 @@ enum Field {
     Retry,
 }
 
-const FIELDS: [(&[u8], Field); 4] =
-    [(b"data", Field::Data), (b"event", Field::Event), (b"id", Field::Id), (b"retry", Field::Retry)];
+const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
 
 type Sink<'s> = &'s mut dyn FnMut(Item<'_>) -> ControlFlow<()>;
 
@@ -180,18 +179,31 @@ impl Decoder {
 
     fn lines(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Stop> {
         let mut rest = bytes;
+        let mut whole = None;
         while let Some(&first) = rest.first() {
             if take(&mut self.after_cr) && first == b'\n' {
                 rest = &rest[1..];
                 continue;
             }
             let end = find(rest, 0, [b'\n', b'\r'], 0);
-            let Some(&terminator) = rest.get(end) else { return self.keep(rest) };
+            let Some(&terminator) = rest.get(end) else {
+                self.copy(whole);
+                return self.keep(rest);
+            };
             self.after_cr = terminator == b'\r';
-            self.end_line(&rest[..end], sink)?;
+            self.end_line(&rest[..end], &mut whole, sink)?;
             rest = &rest[end + 1..];
         }
+        self.copy(whole);
         Ok(())
+    }
+
+    /// The first line of an event's data was left in its chunk, and is not all of it.
+    fn copy(&mut self, whole: Option<&str>) {
+        if let Some(text) = whole {
+            self.has_data = true;
+            self.data.push_str(text);
+        }
     }
 
     /// Buffers the part of a line that a chunk ended in, if the line can be a field.
@@ -214,38 +226,47 @@ impl Decoder {
         Ok(())
     }
 
-    fn end_line(&mut self, part: &[u8], sink: Sink<'_>) -> Result<(), Stop> {
+    fn end_line<'b>(
+        &mut self,
+        part: &'b [u8],
+        whole: &mut Option<&'b str>,
+        sink: Sink<'_>,
+    ) -> Result<(), Stop> {
         if self.line.is_empty() && !self.skip {
-            return self.line(part, sink);
+            return self.line(part, whole, sink);
         }
+        self.copy(whole.take());
         self.keep(part)?;
         if take(&mut self.skip) {
             return give(sink, Item::Comment);
         }
         let mut line = take(&mut self.line);
-        self.line(&line, sink)?;
+        let mut own = None;
+        self.line(&line, &mut own, sink)?;
+        self.copy(own);
         line.clear();
         line.shrink_to(KEEP);
         self.line = line;
         Ok(())
     }
 
-    fn line(&mut self, line: &[u8], sink: Sink<'_>) -> Result<(), Stop> {
+    /// `whole` is the one line of data that came of the event, where that was left in its chunk.
+    fn line<'b>(&mut self, line: &'b [u8], whole: &mut Option<&'b str>, sink: Sink<'_>) -> Result<(), Stop> {
         if line.is_empty() {
-            return self.dispatch(sink);
+            return self.dispatch(whole.take(), sink);
         }
         let Some((field, value)) = split(line) else { return give(sink, Item::Comment) };
         if line.len() > self.limits.line_bytes {
             return Err(Stop::TooLarge(self.limits.line_bytes));
         }
         match field {
-            Field::Data => self.add_data(value),
+            Field::Data => self.add_data(value, whole),
             Field::Event => {
                 self.kind.clear();
                 push_lossy(&mut self.kind, value);
                 Ok(())
             }
-            Field::Id if value.contains(&0) => give(sink, Item::Comment),
+            Field::Id if find(value, 0, [0], 0) < value.len() => give(sink, Item::Comment),
             Field::Id => {
                 self.set_id(value);
                 Ok(())
@@ -254,7 +275,14 @@ impl Decoder {
         }
     }
 
-    fn add_data(&mut self, value: &[u8]) -> Result<(), Stop> {
+    fn add_data<'b>(&mut self, value: &'b [u8], whole: &mut Option<&'b str>) -> Result<(), Stop> {
+        if !self.has_data && whole.is_none() && value.len() <= self.limits.event_bytes {
+            *whole = std::str::from_utf8(value).ok();
+            if whole.is_some() {
+                return Ok(());
+            }
+        }
+        self.copy(whole.take());
         if self.has_data {
             self.data.push('\n');
         }
@@ -276,16 +304,16 @@ impl Decoder {
         }
     }
 
-    fn dispatch(&mut self, sink: Sink<'_>) -> Result<(), Stop> {
+    fn dispatch(&mut self, whole: Option<&str>, sink: Sink<'_>) -> Result<(), Stop> {
         let own_id = take(&mut self.own_id);
         let long_id = take(&mut self.long_id);
         if long_id {
             give(sink, Item::LongId)?;
         }
         let id = &self.id;
-        if take(&mut self.has_data) {
+        if take(&mut self.has_data) || whole.is_some() {
             let kind = if self.kind.is_empty() { "message" } else { &self.kind };
-            give(sink, Item::Event { kind, data: &self.data, id, own_id })?;
+            give(sink, Item::Event { kind, data: whole.unwrap_or(&self.data), id, own_id })?;
             self.data.clear();
             self.data.shrink_to(KEEP);
         } else if own_id && !long_id {
@@ -306,7 +334,7 @@ fn give(sink: Sink<'_>, item: Item<'_>) -> Result<(), Stop> {
 
 /// Whether a line that starts so may turn out to be a field of ours.
 fn may_be_field(start: &[u8]) -> bool {
-    FIELDS.iter().any(|(name, _)| match start.get(name.len()) {
+    FIELDS.iter().any(|name| match start.get(name.len()) {
         Some(&next) => next == b':' && start.starts_with(name),
         None => name.starts_with(start),
     })
@@ -315,14 +343,18 @@ fn may_be_field(start: &[u8]) -> bool {
 /// A whole line's field and value, if the field is one of ours. Without a colon the value is empty; one space after
 /// the colon is not part of it.
 fn split(line: &[u8]) -> Option<(Field, &[u8])> {
-    FIELDS.iter().find_map(|&(name, field)| {
-        let value = match line.strip_prefix(name)? {
-            [] => &[],
-            [b':', b' ', value @ ..] | [b':', value @ ..] => value,
-            _ => return None,
-        };
-        Some((field, value))
-    })
+    let (field, rest) = match line {
+        [b'd', b'a', b't', b'a', rest @ ..] => (Field::Data, rest),
+        [b'i', b'd', rest @ ..] => (Field::Id, rest),
+        [b'e', b'v', b'e', b'n', b't', rest @ ..] => (Field::Event, rest),
+        [b'r', b'e', b't', b'r', b'y', rest @ ..] => (Field::Retry, rest),
+        _ => return None,
+    };
+    match rest {
+        [] => Some((field, &[])),
+        [b':', b' ', value @ ..] | [b':', value @ ..] => Some((field, value)),
+        _ => None,
+    }
 }
 
 fn milliseconds(digits: &[u8]) -> Option<u64> {

@@ -50,6 +50,9 @@ impl Client {
 
     /// Whether a notification on its stream is for us alone.
     pub(super) fn is_kept(&self, call: CallId, method: &str) -> bool {
+        if method != CANCELLED && method != ACKNOWLEDGED {
+            return false;
+        }
         let Some(entry) = self.ledger.peek(call).filter(|_| self.is_subscription(call)) else { return false };
         method == CANCELLED || (method == ACKNOWLEDGED && entry.lineage.subscription.was_acknowledged())
     }
