@@ -28,9 +28,13 @@ test("no break is recorded twice, and each names a test that is there", () => {
 function hasTest(file, test) {
   const words = test.split(" ").filter((word) => !word.startsWith("--test-name"));
   if (file.startsWith("src/ts/")) return words.every((word) => existsSync(new URL(word, root)));
-  const [folder, names] = words[0] === "--lib" ? ["src", words.slice(1)] : ["tests/proto", words.slice(2)];
-  const paths = names.map((name) => `${folder}/${name.replaceAll("::", "/")}`);
-  return paths.every((path) => [".rs", "/mod.rs"].some((end) => existsSync(new URL(path + end, root))));
+  const isLib = words[0] === "--lib";
+  const [folders, names] = isLib ? [["src", "src/wire"], words.slice(1)] : [["tests/proto"], words.slice(2)];
+  return names.every((name) => {
+    const path = name.replaceAll("::", "/");
+    const files = folders.flatMap((folder) => [`${folder}/${path}.rs`, `${folder}/${path}/mod.rs`]);
+    return files.some((file) => existsSync(new URL(file, root)));
+  });
 }
 
 test("a break applies where its text stands once, and changes something", () => {

@@ -88,7 +88,7 @@ export default [
     file: "src/wire/cursor.rs",
     from: "self.in_order && before <= block.last_key",
     to: "true",
-    test: "--lib cursor::",
+    test: "--lib cursor",
   },
   {
     file: "src/proto/deadline.rs",
@@ -136,7 +136,7 @@ export default [
     file: "src/wire/gap.rs",
     from: "if same && number <= self.last {",
     to: "if same && number < self.last {",
-    test: "--lib gap::",
+    test: "--lib gap",
   },
   {
     file: "src/proto/header.rs",
@@ -250,25 +250,25 @@ export default [
     file: "src/wire/repeats.rs",
     from: "const NEAR: usize = 16;",
     to: "const NEAR: usize = 1;",
-    test: "--lib repeats::",
+    test: "--lib repeats",
   },
   {
     file: "src/wire/repeats.rs",
     from: "hash(hash(self.seed, id), payload)",
     to: "hash(self.seed, id)",
-    test: "--lib repeats::",
+    test: "--lib repeats",
   },
   {
     file: "src/wire/repeats.rs",
     from: "before.is_some_and(|(_, before)| before.live_on != came.live_on)",
     to: "before.is_some()",
-    test: "--lib repeats::",
+    test: "--lib repeats",
   },
   {
     file: "src/wire/repeats.rs",
     from: "Self { seed, came: Ring::new(Self::MOST), asked: false, per_stream: false }",
     to: "Self { seed, came: Ring::new(8_192), asked: false, per_stream: false }",
-    test: "--lib repeats::",
+    test: "--lib repeats",
   },
   {
     file: "src/proto/replay.rs",
