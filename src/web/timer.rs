@@ -12,8 +12,9 @@ use gloo_timers::future::TimeoutFuture;
 
 use crate::proto::Instant;
 
-/// `setTimeout` takes a signed 32-bit number: longer waits are made in steps.
-const LONGEST_STEP: Duration = Duration::from_millis(i32::MAX as u64);
+/// Longer waits are made in steps. A call's clocks are as a rule longer: one timer stands while they begin and end, where
+/// each that is due before it would have another made in its place. (`setTimeout` itself takes 2^31 - 1 ms.)
+const LONGEST_STEP: Duration = Duration::from_secs(10);
 
 pub(super) struct Timer {
     /// Fires at the instant or before; one that fires early is armed again.

@@ -326,3 +326,12 @@ test("a session works by a fetch whose responses can't be streamed, or are strea
     await session.close();
   }
 });
+
+test("a call is timed by two timers: the core's one, whatever clocks it has, and its second deadline", async (t) => {
+  const { fetch } = stubServer();
+  const session = await connect(address, { fetch });
+  const set = t.mock.method(globalThis, "setTimeout");
+  for (let call = 0; call < 5; call += 1) await session.callTool("work").result;
+  assert.equal(set.mock.callCount(), 10);
+  await session.close();
+});
