@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { macrotask } from "../../target/modules/base/promise.js";
-import { BodyPump } from "../../target/modules/http/body.js";
+import { BodyPump, Breath } from "../../target/modules/http/body.js";
 import { turn } from "./support/fake-core.mjs";
 import "./support/timers.mjs";
 import { timed } from "../support/timed.mjs";
@@ -328,6 +328,17 @@ timed("a body that always has more at hand lets timers run where the clock stand
   await new Promise((resolve) => setTimeout(resolve, 20));
   pump.stop();
   assert.equal(late(), false);
+});
+
+test("bodies that share a breath wait for one turn, and after it, or where one begins, for none", async () => {
+  const breath = new Breath();
+  const turns = [breath.due(), breath.due()];
+  assert.ok(turns[0] !== undefined && turns[0] === turns[1], "its clock began long ago");
+  await turns[0];
+  assert.equal(breath.due(), undefined);
+  const other = new Breath();
+  other.begin();
+  assert.equal(other.due(), undefined);
 });
 
 test("a turn is given by whatever the runtime has for it, and leaves nothing behind", async (t) => {

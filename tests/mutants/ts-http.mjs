@@ -171,6 +171,12 @@ export default [
   },
   {
     file: "src/ts/http/body.ts",
+    from: "this.#turn ??= macrotask()",
+    to: "this.#turn = macrotask()",
+    test: "tests/js/body.test.mjs",
+  },
+  {
+    file: "src/ts/http/body.ts",
     from: "const burstMs = 10;",
     to: "const burstMs = 100_000;",
     test: "tests/js/guards.http.test.mjs",

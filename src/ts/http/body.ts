@@ -19,6 +19,30 @@ const burstMs = 10;
 // The same in pieces, for a Worker's clock stands still meanwhile.
 const burstPieces = 1_000;
 
+/** Sees to it that bodies which always have more at hand leave a turn to everything else: one for all that share it. */
+export class Breath {
+  #since = 0;
+  #pieces = 0;
+  #turn: Promise<void> | undefined;
+
+  /** A body begins, which the network brought. */
+  begin(): void {
+    this.#since = timers.now();
+    this.#pieces = 0;
+  }
+
+  /** One more piece came: the turn to wait for, where one is due. */
+  due(): Promise<void> | undefined {
+    this.#pieces += 1;
+    if (this.#pieces <= burstPieces && timers.now() - this.#since <= burstMs) return undefined;
+    this.#turn ??= macrotask().then(() => {
+      this.#turn = undefined;
+      this.begin();
+    });
+    return this.#turn;
+  }
+}
+
 /**
  * Reads one body: one `read()` outstanding, none while paused, and never a word after {@link BodyPump.stop}, for what
  * a reader says after our own abort (an error, or a clean end in some runtimes) tells nothing of the server.
@@ -30,13 +54,13 @@ export class BodyPump {
   #started = false;
   #stopped = false;
   #paused = false;
-  #burstAt = 0;
-  #burst = 0;
+  readonly #breath: Breath;
   #wake: (() => void) | undefined;
 
-  constructor(response: BodyOwner, sink: BodySink) {
+  constructor(response: BodyOwner, sink: BodySink, breath = new Breath()) {
     this.#response = response;
     this.#sink = sink;
+    this.#breath = breath;
   }
 
   /** Starts reading, or goes on after a pause. */
@@ -78,7 +102,7 @@ export class BodyPump {
     // What a fetch of the user's gives may be no stream at all: then this throws, and the exchange fails.
     const source = sourceOf(this.#response);
     this.#source = source;
-    this.#burstAt = timers.now();
+    this.#breath.begin();
     for (;;) {
       const { done, value } = await source.read();
       if (this.#stopped) return;
@@ -87,7 +111,8 @@ export class BodyPump {
       // As a rule nothing is waited for but the next read.
       if (this.#paused || chunk.length > pieceBytes) await this.#inPieces(chunk);
       else if (chunk.length > 0) this.#sink.push(chunk);
-      if (this.#isLong()) await this.#breathe();
+      const turn = this.#stopped ? undefined : this.#breath.due();
+      if (turn !== undefined) await turn;
       if (this.#paused) await this.#held();
       if (this.#stopped) return;
     }
@@ -100,22 +125,9 @@ export class BodyPump {
       if (this.#paused) await this.#held();
       if (this.#stopped) return;
       this.#sink.push(chunk.subarray(at, at + pieceBytes));
-      if (this.#isLong()) await this.#breathe();
+      const turn = this.#stopped ? undefined : this.#breath.due();
+      if (turn !== undefined) await turn;
     }
-  }
-
-  /** One more piece came: whether everything else is to have a turn. */
-  #isLong(): boolean {
-    this.#burst += 1;
-    return this.#burst > burstPieces || timers.now() - this.#burstAt > burstMs;
-  }
-
-  /** Lets everything else run. */
-  async #breathe(): Promise<void> {
-    if (this.#stopped) return;
-    await macrotask();
-    this.#burst = 0;
-    this.#burstAt = timers.now();
   }
 
   async #held(): Promise<void> {

@@ -6,7 +6,7 @@ import { isBrowser } from "../base/runtime.js";
 import type { ServerText } from "../base/server-text.js";
 import { codeOf, harmless, messageOf, textOf } from "../base/thrown.js";
 import { isExposed } from "./addresses.js";
-import { BodyPump, type BodySink } from "./body.js";
+import { BodyPump, type BodySink, Breath } from "./body.js";
 import type { Credentials, Failure } from "./credentials.js";
 import { type Head, headOf } from "./head.js";
 import { type HttpRequest, initOf, isEndless } from "./request.js";
@@ -76,6 +76,7 @@ export class Exchanges {
   readonly #toldSecrets = new Set<string>();
   readonly #reserved = new Map<string, boolean>();
   readonly #failures = new Map<number, Failure>();
+  readonly #breath = new Breath();
   readonly #isBrowser = isBrowser();
 
   constructor(settings: ExchangeSettings, sink: ExchangeSink) {
@@ -113,7 +114,7 @@ export class Exchanges {
       }
       head = headOf(response, url);
       if (call !== undefined) this.#hear(call, response);
-      entry.pump = new BodyPump(response, this.#bodySink(exchange, call));
+      entry.pump = new BodyPump(response, this.#bodySink(exchange, call), this.#breath);
     } catch (given) {
       if (!this.#isOpen(exchange, entry)) return;
       this.#open.delete(exchange);
