@@ -230,3 +230,54 @@ mod tests {
         assert!(knows(&mut repeats, "1", "x"));
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod properties {
+    use proptest::prelude::*;
+
+    use super::{key, Came, Name, Print, Repeats};
+
+    /// All that came, looked through for each question.
+    #[derive(Default)]
+    struct Plain {
+        came: Vec<Came>,
+        per_stream: bool,
+    }
+
+    impl Plain {
+        fn knows(&mut self, print: Print) -> bool {
+            let live = || self.came.iter().filter_map(|came| Some((came.id, came.live_on?)));
+            self.per_stream |=
+                live().any(|(id, on)| live().any(|(other, other_on)| id == other && on != other_on));
+            !self.per_stream && self.came.iter().any(|came| came.print == Some(print))
+        }
+    }
+
+    fn name(stream: u64) -> Name {
+        key(stream + 1)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_known_is_what_a_search_through_all_that_came_knows(
+            // An id, a payload or none, a stream or a resume, and whether is asked then. Ids of two streams seldom meet.
+            row in prop::collection::vec((0..30_u64, any::<Option<bool>>(), any::<Option<bool>>(), 0..40_u64, any::<bool>()), 0..80),
+        ) {
+            let (mut ours, mut plain) = (Repeats::new(7), Plain::default());
+            for (number, payload, stream, meets, asks) in row {
+                let stream = stream.map(u64::from);
+                let id = (number * 2 + if meets == 0 { 0 } else { stream.unwrap_or_default() }).to_string();
+                let print = payload.map(|payload| ours.print(&id, if payload { "x" } else { "y" }));
+                let live_on = stream.map(name);
+                ours.note(&id, print, live_on);
+                plain.came.push(Came { id: key(super::hash(7, &id)), print, live_on });
+                for id in (0..60_u64).filter(|_| asks) {
+                    let print = ours.print(&id.to_string(), "x");
+                    prop_assert_eq!(ours.knows(print), plain.knows(print), "{}", id);
+                }
+            }
+        }
+    }
+}
