@@ -17,7 +17,7 @@ import type {
 } from "./protocol.js";
 import { elsewhere, WorkerContext } from "./worker-context.js";
 
-/** For how many microtasks the next report may wait for more, after so many in a row. */
+/** For how many microtasks the next report may wait for more, after so many. */
 const patience = (streak: number) => (streak < 4 ? 0 : 2 ** Math.min(streak - 3, 7));
 
 // Waiting for it is cheaper than a microtask of the runtime's.
@@ -67,7 +67,7 @@ export class CoreHandle {
   // Reports of handled events, four numbers for each run: call, first key, last key, 1 or 0.
   #reports: number[] = [];
   #hasFailures = false;
-  // How many events were reported in all, and how many reports were made in a row.
+  // How many events were reported in all, and by how many reports of this kind.
   #reported = 0;
   #streak = 0;
   #handle = -1;
@@ -153,7 +153,10 @@ export class CoreHandle {
     const reports = this.#reports;
     const last = reports.length - 4;
     const isNext =
-      reports[last] === call && reports[last + 2] === key - 1 && reports[last + 3] === Number(ok);
+      last >= 0 && // What is no index of an array is dear to look up.
+      reports[last] === call &&
+      reports[last + 2] === key - 1 &&
+      reports[last + 3] === Number(ok);
     if (isNext) reports[last + 2] = key;
     else reports.push(call, key, key, Number(ok));
     if (!ok) this.#hasFailures = true;
@@ -162,8 +165,8 @@ export class CoreHandle {
   }
 
   /**
-   * Reports in a microtask. Where a loop takes one event after the other in microtasks of its own, it has longer and longer
-   * to go on, for one report is as dear as many events; it is over when it did nothing for two of them.
+   * Reports in a microtask. After the first few, a loop that takes one event after the other in microtasks of its own has
+   * longer and longer to go on, for one report is as dear as many events; it is over when it did nothing for two of them.
    */
   #reportSoon(seen: number, hops = patience(this.#streak), idle = 0): void {
     void settled.then(() => {
@@ -173,7 +176,7 @@ export class CoreHandle {
         this.#reportSoon(this.#reported, hops - 1, isIdle ? idle + 1 : 0);
         return;
       }
-      this.#streak = isIdle && idle > 0 ? 0 : this.#streak + 1;
+      this.#streak += 1;
       this.#tell();
     });
   }
