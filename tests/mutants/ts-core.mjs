@@ -26,13 +26,13 @@ export default [
   },
   {
     file: "src/ts/core/handle.ts",
-    from: "reports[last] === call && reports[last + 2] === key - 1 &&",
+    from: "reports[last] === call &&\n      reports[last + 2] === key - 1 &&",
     to: "reports[last] === call &&",
     test: "tests/js/guards.core.test.mjs",
   },
   {
     file: "src/ts/core/handle.ts",
-    from: "reports[last] === call && reports[last + 2] === key - 1 &&",
+    from: "reports[last] === call &&\n      reports[last + 2] === key - 1 &&",
     to: "reports[last + 2] === key - 1 &&",
     test: "tests/js/guards.core.test.mjs",
   },
