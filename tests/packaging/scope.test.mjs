@@ -94,6 +94,17 @@ describe("imported and no more", () => {
   });
 });
 
+test("whoever imports a part has the rest left out by his bundler", async () => {
+  const size = async (names) => {
+    const { text } = await bundle(`export { ${names} } from "landfall/url";`, CONDITIONS.browsers);
+    return text.length;
+  };
+  const all = await size("connect, LandfallTransport, ConfigError");
+  assert.ok((await size("connect")) < 0.9 * all, "no transport");
+  assert.ok((await size("LandfallTransport")) < 0.95 * all, "no session of its own");
+  assert.ok((await size("ConfigError")) < 0.3 * all, "neither");
+});
+
 test("no entry reaches a module of Node's, but the one for Node that reads the file", async () => {
   for (const [name, conditions] of Object.entries(CONDITIONS)) {
     for (const entry of [...ENTRIES, "landfall/v1", "landfall/v2"]) {

@@ -9,13 +9,14 @@ import { instances } from "./inline.js";
 
 export * from "./exports.js";
 
+// A call at module scope would keep all of it in the bundle of whoever imports something else.
 /**
  * Opens a session with an MCP server.
  *
  * Rejects with {@link ToolCallFailedError} (method `initialize`) where the server can't be reached or refuses, and with
  * {@link ConfigError} for options that contradict each other or are not known.
  */
-export const connect: Connect = connector(instances);
+export const connect: Connect = (url, options) => connector(instances)(url, options);
 
 /** A `Transport` for the Clients of the SDKs and of `@ai-sdk/mcp`: see {@link ClientTransport}. */
 export class LandfallTransport extends ClientTransport {

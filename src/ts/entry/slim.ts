@@ -42,8 +42,9 @@ function load(): Promise<WebAssembly.Module> {
 
 const instances = new Instances(load, createCore);
 
+// A call at module scope would keep all of it in the bundle of whoever imports something else.
 /** Opens a session with an MCP server, after {@link initializeWasm}: see {@link Connect}. */
-export const connect: Connect = connector(instances);
+export const connect: Connect = (url, options) => connector(instances)(url, options);
 
 /** A `Transport` for the Clients of the SDKs, to be started after {@link initializeWasm}: see {@link ClientTransport}. */
 export class LandfallTransport extends ClientTransport {

@@ -14,8 +14,9 @@ export * from "./exports.js";
 const load = async () => compile(await readFile(new URL("./landfall.wasm", import.meta.url)));
 const instances = new Instances(load, createCore);
 
+// A call at module scope would keep all of it in the bundle of whoever imports something else.
 /** Opens a session with an MCP server: see {@link Connect}. */
-export const connect: Connect = connector(instances);
+export const connect: Connect = (url, options) => connector(instances)(url, options);
 
 /** A `Transport` for the Clients of the SDKs and of `@ai-sdk/mcp`: see {@link ClientTransport}. */
 export class LandfallTransport extends ClientTransport {
