@@ -4,11 +4,10 @@ import { type Handling, heed } from "./events.js";
 
 type Handler = (events: (CallEvent | SessionEvent)[]) => unknown;
 
-// Waiting for it is cheaper than a microtask of the runtime's.
-const settled = Promise.resolve();
-
 /** Gathers the events of one turn, and gives them to a handler in one array, which is a holder of each. */
 export class EventBatch {
+  // Waiting for it is cheaper than a microtask of the runtime's. None is made at module scope: it would be of no request.
+  readonly #settled = Promise.resolve();
   readonly #settings: Parameters<typeof heed>[0];
   readonly #name: string;
   readonly #handler: () => Handler | undefined;
@@ -24,7 +23,7 @@ export class EventBatch {
 
   /** One more event, which is nobody else's; with its acks, while it is being handed out. */
   add(event: CallEvent | SessionEvent, handling?: Handling): void {
-    if (this.#events.push(event) === 1) void settled.then(() => this.#flush());
+    if (this.#events.push(event) === 1) void this.#settled.then(() => this.#flush());
     if (handling === undefined) return;
     const keys = this.#held.get(handling) ?? [];
     keys.push(handling.acks.share());

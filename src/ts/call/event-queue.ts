@@ -9,9 +9,6 @@ type Done = IteratorResult<any, undefined>;
 
 const over = (): Done => ({ done: true, value: undefined });
 
-// Waiting for it is cheaper than a microtask of the runtime's.
-const settled = Promise.resolve();
-
 /** One loop's `next()` that waits for an event. */
 interface Waiting {
   loop: Loop;
@@ -65,6 +62,8 @@ class Loop implements AsyncIterator<unknown, undefined> {
  * also to one that begins when others are through with it.
  */
 export class EventQueue {
+  // Waiting for it is cheaper than a microtask of the runtime's. None is made at module scope: it would be of no request.
+  readonly #settled = Promise.resolve();
   // An event and the key by which it is to be told as handled, or 0, have the same place in both.
   readonly #events: (CallEvent | undefined)[] = [];
   readonly #keys: number[] = [];
@@ -98,7 +97,7 @@ export class EventQueue {
     this.#events.push(event);
     this.#keys.push(key);
     // What comes in one turn is one batch.
-    if (first !== undefined && isFirst) void settled.then(() => this.#serve());
+    if (first !== undefined && isFirst) void this.#settled.then(() => this.#serve());
     if (this.isHeard) return;
     while (this.#events.length - this.#head > keptUnheard) {
       this.#shift();

@@ -20,9 +20,6 @@ import { elsewhere, WorkerContext } from "./worker-context.js";
 /** For how many microtasks the next report may wait for more, after so many. */
 const patience = (streak: number) => (streak < 4 ? 0 : 2 ** Math.min(streak - 3, 7));
 
-// Waiting for it is cheaper than a microtask of the runtime's.
-const settled = Promise.resolve();
-
 /** What a core tells. `lost` is the wrapper's own word, and the last one. */
 export type Told =
   | Exclude<CoreOutput, { exchange: number } | { out: "persist" }>
@@ -52,6 +49,8 @@ export interface HandleSetup {
  * network is done at once; what it tells is queued and handed on in order, after the export has returned.
  */
 export class CoreHandle {
+  // Waiting for it is cheaper than a microtask of the runtime's. None is made at module scope: it would be of no request.
+  readonly #settled = Promise.resolve();
   readonly #instance: Instance;
   readonly #clock: () => number;
   readonly #context = new WorkerContext();
@@ -169,7 +168,7 @@ export class CoreHandle {
    * longer and longer to go on, for one report is as dear as many events; it is over when it did nothing for two of them.
    */
   #reportSoon(seen: number, hops = patience(this.#streak), idle = 0): void {
-    void settled.then(() => {
+    void this.#settled.then(() => {
       if (this.#reports.length === 0) return;
       const isIdle = this.#reported === seen;
       if (hops > 0 && !(isIdle && idle > 0)) {
