@@ -148,6 +148,8 @@ pub struct CallSpec {
     pub resumption_token: Option<String>,
     /// What the caller's `replay` decided for this call, where it is a table or a function.
     pub replay: Option<bool>,
+    /// It has a key by which its server knows a repeat in the same session: there it may be sent again, and runs once.
+    pub keyed: bool,
     /// Clocks of this call alone.
     pub timeouts: TimeoutOptions,
     /// The caller's own id, as JSON text: a string or a number. It goes out first; a re-issue goes under an id of ours of
@@ -281,6 +283,7 @@ impl Client {
                 dialect,
                 idempotent: spec.idempotent,
                 replay: spec.replay,
+                keyed: spec.keyed,
                 on_gap: spec.on_gap.unwrap_or(self.config.on_gap),
                 reports_handling: spec.reports_handling,
                 wants_tokens: spec.wants_tokens,

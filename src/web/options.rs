@@ -143,6 +143,7 @@ mod flag {
     pub(super) const REPLAY: u32 = 32;
     /// The same: not.
     pub(super) const NO_REPLAY: u32 = 64;
+    pub(super) const KEYED: u32 = 128;
 }
 
 /// A call of these flags and texts, and what else it has.
@@ -165,6 +166,7 @@ pub(super) fn call_spec(
         reports_handling: has(flag::HANDLED),
         wants_tokens: has(flag::TOKENS),
         timed: has(flag::TIMED),
+        keyed: has(flag::KEYED),
         replay: if has(flag::NO_REPLAY) { Some(false) } else { has(flag::REPLAY).then_some(true) },
         ..Object(rare).rare_call()?
     })

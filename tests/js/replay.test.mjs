@@ -70,6 +70,10 @@ test("to a relay each call has a key of its own, unless the caller gives one", a
   for (const key of keys.slice(0, 2)) assert.match(key, /^[0-9a-z]{12,}$/);
   assert.notEqual(keys[0], keys[1]);
   assert.equal(keys[2], "mine");
+  assert.deepEqual(
+    specs(core).map(({ keyed }) => keyed),
+    [true, true, true],
+  );
   const named = await fakeSession({ relay: true, callKey: () => "k" });
   named.session.callTool("work");
   assert.deepEqual(metas(named.core), [{ "landfall/call-key": "k" }]);

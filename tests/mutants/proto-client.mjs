@@ -247,6 +247,18 @@ export default [
     test: "--test proto replace",
   },
   {
+    file: "src/proto/client/reissue.rs",
+    from: "entry.request.keyed && !entry.delivery.stranded && self.is_ready()",
+    to: "entry.request.keyed",
+    test: "--test proto keyed",
+  },
+  {
+    file: "src/proto/client/replace.rs",
+    from: "entry.delivery.reissue_why.is_some() && !entry.request.keyed",
+    to: "entry.delivery.reissue_why.is_some()",
+    test: "--test proto keyed",
+  },
+  {
     file: "src/proto/client/replace.rs",
     from: "if replace && !entry.was_sent() && !is_adopted => {",
     to: "if replace && false && !is_adopted => {",

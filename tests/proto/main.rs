@@ -22,6 +22,7 @@ mod hints;
 mod http_sse;
 mod inputs;
 mod jsonrpc;
+mod keyed;
 mod late;
 mod listening;
 mod modern;

@@ -216,3 +216,31 @@ test("a failure behind the relay is told with its reason, and landfall's client 
   assert.equal(textOf(await session.callTool("count", { key: "ok" })), "run 2");
   await session.close();
 });
+
+test("a call of landfall's whose headers never came is sent again by its key, and runs once", async (t) => {
+  const at = await stage();
+  t.after(() => at.close());
+  let lost = 0;
+  const session = await landfall.connect(at.url, {
+    ...{ relay: true, retry: { baseMs: 10, maxMs: 20 } },
+    async fetch(url, init) {
+      const response = await fetch(url, init);
+      if (lost > 0 || !String(init.body).includes("tools/call")) return response;
+      lost += 1;
+      await until(() => at.upstream.runs("once") === 1, "the run");
+      await response.body.cancel();
+      throw new TypeError("fetch failed");
+    },
+  });
+  const made = session.callTool("hold", { key: "once" });
+  const told = [];
+  for await (const event of made) {
+    told.push(event.type);
+    if (event.type === "reissued") at.upstream.release("once");
+  }
+  assert.equal(textOf(await made), "held once");
+  assert.ok(told.includes("reissued"), told.join());
+  assert.equal(at.upstream.runs("once"), 1);
+  assert.match(at.relay.register.metrics(), /resumes_total\{kind="key",result="attached"\} 1\n/);
+  await session.close();
+});

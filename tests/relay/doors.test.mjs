@@ -270,7 +270,8 @@ test("what the sessions of a caller keep counts together", async (t) => {
   const at = await staged(t, { env: { MOST_KEPT_BYTES: "100000" } });
   const [one, two] = [new Raw(at.url), new Raw(at.url)];
   await Promise.all([one.initialize(), two.initialize()]);
-  const ask = async (raw, id, size) => (await blocks(await raw.post(call(id, "large", { size })))).at(-1).data;
+  const ask = async (raw, id, size) =>
+    (await blocks(await raw.post(call(id, "large", { size })))).at(-1).data;
   assert.ok((await ask(one, 1, 60_000)).result);
   assert.equal((await ask(two, 1, 60_000)).error.data["io.landfall/failure"].reason, "message_too_large");
   assert.ok((await ask(two, 2, 20_000)).result);

@@ -36,9 +36,15 @@ impl Client {
         is_read(&entry.request.method) || (replay == ReplayOption::Hints && hinted())
     }
 
+    /// Whether the server would know the request again, and not execute it twice: by its key, in the session that had it.
+    fn is_known_here(&self, entry: &Call) -> bool {
+        let may_at_all = self.config.replay != ReplayOption::Never;
+        may_at_all && entry.request.keyed && !entry.delivery.stranded && self.is_ready()
+    }
+
     /// Whether the call may be sent again now.
     pub(super) fn may_reissue(&self, now: Instant, call: CallId) -> bool {
-        self.may_reissue_if(now, call, |entry| self.is_safe(now, entry))
+        self.may_reissue_if(now, call, |entry| self.is_known_here(entry) || self.is_safe(now, entry))
     }
 
     /// The same, where this says whether executing it twice does no harm.

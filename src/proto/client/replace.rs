@@ -52,11 +52,10 @@ impl Client {
         if self.session.handshake.is_message(call) {
             return;
         }
-        // One that is planned and not sent was allowed when it was planned.
-        let planned = self
-            .ledger
-            .peek(call)
-            .is_some_and(|entry| entry.lineage.stream.is_none() && entry.delivery.reissue_why.is_some());
+        // One that is planned and not sent was allowed when it was planned; by its key only in the session that is over.
+        let planned = self.ledger.peek(call).is_some_and(|entry| {
+            entry.lineage.stream.is_none() && entry.delivery.reissue_why.is_some() && !entry.request.keyed
+        });
         let is_adopted = self.forget_token(call);
         let may_reissue = planned || self.may_reissue(now, call);
         let Some(entry) = self.ledger.get(call) else { return };

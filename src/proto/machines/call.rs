@@ -116,6 +116,8 @@ pub(crate) struct Request {
     pub(crate) idempotent: bool,
     /// The caller's `replay` decided for this call.
     pub(crate) replay: Option<bool>,
+    /// Its server knows a repeat of it in the same session.
+    pub(crate) keyed: bool,
     /// What to do at a certain gap.
     pub(crate) on_gap: OnGap,
     /// The host reports the handling of its events.
@@ -271,6 +273,7 @@ impl Request {
             dialect: Dialect::default(),
             idempotent: false,
             replay: None,
+            keyed: false,
             on_gap: OnGap::default(),
             reports_handling: false,
             wants_tokens: false,

@@ -143,7 +143,8 @@ export interface TransportOptions {
   callKey?: (call: CallInfo) => string;
   /**
    * The endpoint is a relay of landfall's, and trusted as one. Each call is given a call key, a random one where there is
-   * no `callKey`, by which the relay runs a repeated request once; and an error that tells of a failure behind the relay
+   * no `callKey`, by which the relay runs a repeated request once, so that one that was lost is sent again
+   * in the same session; and an error that tells of a failure behind the relay
    * (`data["io.landfall/failure"]`) ends its call as `tool_call_failed`, with the reason that it tells. `not_sent` is never
    * believed, and `retrySafe` judged here, by the caller's word alone. Metrics count such a call as answered. Any server
    * could tell such a thing: leave it off for one that is no relay.

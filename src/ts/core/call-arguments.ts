@@ -10,6 +10,7 @@ const flag = {
   timed: 16,
   replay: 32,
   noReplay: 64,
+  keyed: 128,
 };
 
 /** Read property by property, which takes time: only where one of them is there. */
@@ -27,6 +28,7 @@ export function withSpec(call: RawCore["call"], handle: number, now: number, spe
     (spec.handled ? flag.handled : 0) +
     (spec.tokens ? flag.tokens : 0) +
     (spec.timed ? flag.timed : 0) +
+    (spec.keyed ? flag.keyed : 0) +
     (replay === undefined ? 0 : replay ? flag.replay : flag.noReplay);
   const more = rare.some((name) => spec[name] !== undefined) ? spec : undefined;
   return call(handle, now, flags, method, params, meta, tool, id, token, more);

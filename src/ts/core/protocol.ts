@@ -104,6 +104,8 @@ export interface CallSpec {
   idempotent?: boolean;
   /** What `replay` decided for this call; absent where the core is to decide. */
   replay?: boolean;
+  /** Its server knows a repeat of it by its key, in the same session. */
+  keyed?: boolean;
   onGap?: OnGap;
   /** The call starts by resuming a stream at this cursor. With method `resume` any response settles it, as it came. */
   resumptionToken?: string;

@@ -80,7 +80,7 @@ export function prepare(wanted: Wanted, settings: Pick<Settings, "callMs">): Pre
  */
 export function decide(
   { spec, about }: Prepared,
-  { replay, callKey }: Pick<Settings, "replay" | "callKey">,
+  { replay, callKey, relay }: Pick<Settings, "replay" | "callKey" | "relay">,
   requestId: () => string | number,
 ): CallSpec {
   const decided = { ...spec };
@@ -98,6 +98,7 @@ export function decide(
     if (typeof key !== "string") throw new ConfigError("callKey", "callKey must give a string");
     // What the caller put there himself says more.
     decided.meta = JSON.stringify({ [callKeyMember]: key, ...JSON.parse(spec.meta) });
+    if (relay) decided.keyed = true;
   }
   return decided;
 }
