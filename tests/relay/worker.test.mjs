@@ -155,6 +155,7 @@ for (const [way, evict] of Object.entries(ways))
   describe(`a session whose object is evicted in mid-call ${way}`, { skip }, () => {
     test("goes on, where the server keeps events, and nothing runs twice", (t) => goesOn(t, evict));
     test("asks nobody twice, and takes the answer to what it asked before", (t) => asksNobodyTwice(t, evict));
+    test("is cancelled under the id that the server knows", (t) => isCancelled(t, evict));
     test("says that nobody knows what became of a call that the server kept nothing of", (t) =>
       saysThatNobodyKnows(t, evict));
   });
@@ -209,6 +210,24 @@ async function asksNobodyTwice(t, evict) {
     "it was asked once",
   );
   assert.equal(at.upstream.runs("asked"), 1);
+}
+
+async function isCancelled(t, evict) {
+  const at = await staged({ eventStore: () => new InMemoryEventStore() });
+  t.after(() => at.close());
+  const raw = await client(at);
+  const reader = new Blocks(await raw.post(call("c", "hold", { key: "unwanted" })));
+  const { id } = await reader.message();
+  await evict(at, raw);
+  const back = again(at, raw);
+  const resumed = await back.get(id);
+  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "c" } };
+  assert.equal((await back.post(cancel)).status, 202);
+  await until(() => at.upstream.cancelled.has("unwanted"), "the cancel");
+  assert.deepEqual(
+    (await blocks(resumed)).filter(({ data }) => data),
+    [],
+  );
 }
 
 async function saysThatNobodyKnows(t, evict) {

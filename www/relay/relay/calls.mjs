@@ -11,8 +11,9 @@ const MOST_KEYS = 4_096;
 /** One request of a client's. */
 class Call {
   isOver = false;
-  /** Where its stream upstream can be taken up. */
+  /** Where its stream upstream can be taken up, and the id by which the server knows it. */
   cursor;
+  wireId;
   taskId;
   cancel = () => {};
   /** Questions of the server's that are open in it: meanwhile its cursor stays before them, so that they come again. */
@@ -104,7 +105,9 @@ export class Calls {
         if (call.cursor === undefined && call.taskId === undefined) lost.push(call);
       }
       stream.isOver = calls.every(({ isOver }) => isOver);
-      stream.endedAt = this.#clock.now();
+      // Nobody is connected in a new life. Since when, it must not be said anew in each.
+      if (stream.isOver) stream.goneAt = stream.endedAt = Math.max(...calls.map(({ endedAt }) => endedAt));
+      else this.#noteGone(stream);
     }
     const text = "the relay was restarted, and the server kept nothing by which the call could go on";
     for (const call of lost) this.#end(call, errorText(ownFailure("interrupted", text)));
@@ -117,6 +120,20 @@ export class Calls {
     }
   }
 
+  #noteGone(stream) {
+    const known = this.store.fact(goneFact(stream));
+    if (known === undefined)
+      this.store.transaction(() => this.store.setFact(goneFact(stream), String(stream.goneAt)));
+    else stream.goneAt = Number(known);
+    stream.isGoneNoted = true;
+  }
+
+  /** Somebody came back for a stream, or nobody needs it any more. */
+  met(stream) {
+    if (stream.isGoneNoted) this.store.removeFact(goneFact(stream));
+    stream.isGoneNoted = false;
+  }
+
   #callsOf(stream) {
     let calls = this.#byStream.get(stream);
     if (calls === undefined) {
@@ -127,7 +144,7 @@ export class Calls {
     return calls;
   }
 
-  #noted(stream, { kind, place, cursor }, event, text) {
+  #noted(stream, { kind, place, cursor, wireId, at }, event, text) {
     if (place === undefined) return;
     const call = this.#callsOf(stream)[place];
     if (kind === "question") {
@@ -137,15 +154,16 @@ export class Calls {
     }
     if (cursor !== undefined) call.repeats = [];
     else if (kind === "message" || kind === "progress") call.repeats.push({ event, kind, text });
-    if (isEnd({ kind })) call.isOver = true;
-    if (cursor !== undefined) Object.assign(call, { cursor, cursorAt: event });
+    if (isEnd({ kind })) Object.assign(call, { isOver: true, endedAt: at });
+    if (cursor !== undefined) Object.assign(call, { cursor, wireId, cursorAt: event });
   }
 
   #readCursor(call) {
     const fact = this.store.fact(call.fact);
     if (fact === undefined) return;
-    const { cursor, taskId, at } = JSON.parse(fact);
+    const { cursor, taskId, wireId, at } = JSON.parse(fact);
     call.taskId = taskId;
+    call.wireId ??= wireId;
     if (cursor === undefined || at < (call.cursorAt ?? 0)) return;
     call.cursor = cursor;
     call.repeats = call.repeats.filter(({ event }) => event > at);
@@ -215,6 +233,7 @@ export class Calls {
 
   /** Nobody can need a stream any more. That its key was seen is not forgotten. */
   forget(stream) {
+    this.met(stream);
     const [call, ...more] = this.of(stream);
     const key = more.length === 0 ? call?.request.key : undefined;
     for (const each of this.of(stream)) {
@@ -239,8 +258,8 @@ export class Calls {
       return;
     }
     if (method === "logging/setLevel") this.#hear.level(request?.params?.level);
-    const { cursor, taskId } = call;
-    const wanted = { method, params: request && sent(request), cursor, taskId };
+    const { cursor, taskId, wireId } = call;
+    const wanted = { method, params: request && sent(request), cursor, taskId, wireId };
     call.cancel = this.#upstream.request(wanted, {
       call,
       event: (event) => this.#event(call, event),
@@ -256,6 +275,7 @@ export class Calls {
     else if (type === "message") this.#message(call, event.message);
     else if (type === "task") this.#moved(call, { taskId: event.taskId });
     else if (type === "input_required") call.asking += 1;
+    else if (type === "sent" && !call.isTakenUp) call.wireId = event.wireId;
     else if (type === "result") this.#answered(call, event);
     else if (type === "tool_call_failed") this.#failed(call, { event });
   }
@@ -380,6 +400,7 @@ export class Calls {
     this.#cursors.clear();
     if (events.length === 0 && cursors.length === 0) return;
     this.#fit(events);
+    for (const { note } of events) if (isEnd(note)) note.at = this.#clock.now();
     const alone = cursors.filter(([call, place]) => !joins(events, call, place));
     try {
       this.#streams.commit(events, () => this.#noteAlone(alone));
@@ -395,7 +416,7 @@ export class Calls {
   /** Cursors that no event of their call came with. */
   #noteAlone(cursors) {
     for (const [call, place] of cursors) {
-      const known = { cursor: call.cursor, taskId: call.taskId, ...place };
+      const known = { cursor: call.cursor, taskId: call.taskId, wireId: call.wireId, ...place };
       this.store.setFact(call.fact, JSON.stringify({ ...known, at: call.stream.last }));
     }
   }
@@ -464,6 +485,9 @@ export class Calls {
 /** The name of what is kept of a question that was answered. */
 const answered = (id) => `answered ${id}`;
 
+/** The name of what is kept of when the last connection of a stream went. */
+const goneFact = ({ number }) => `gone ${number}`;
+
 const isEnd = ({ kind }) => kind === "response" || kind === "end";
 
 /** Whether a cursor is kept with the last event of its call. */
@@ -471,6 +495,6 @@ function joins(events, call, { cursor, taskId }) {
   if (cursor === undefined || taskId !== undefined) return false;
   const last = events.findLast(({ stream, note }) => stream === call.stream && note.place === call.place);
   if (last === undefined) return false;
-  last.note = { ...last.note, cursor };
+  last.note = { ...last.note, cursor, wireId: call.wireId };
   return true;
 }

@@ -1,4 +1,6 @@
 // A call that ended without an answer, in words of JSON-RPC. Landfall's client knows them (its option `relay`).
+import { errorText, responseText } from "./messages.mjs";
+
 const MEMBER = "io.landfall/failure";
 const INTERNAL_ERROR = -32603;
 
@@ -49,4 +51,14 @@ function pick(from, names) {
 /** Where the server is, is the relay's business. */
 function withoutPlace(message) {
   return message.replace(/ at https?:\/\/\S+ failed/, " failed");
+}
+
+/** The answer to a repeat of a call of which only its key is left. */
+export function goneAnswer(id, headers) {
+  const error = ownFailure(
+    "interrupted",
+    "this call was made before, and what came of it is not kept any more",
+  );
+  const text = responseText(id, errorText(error));
+  return new Response(text, { headers: { ...headers, "content-type": "application/json" } });
 }

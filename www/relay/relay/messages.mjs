@@ -46,9 +46,6 @@ export function kindOf(message) {
 /** The version that is spoken with a client that offers this one. */
 export const versionFor = (offered) => (VERSIONS.includes(offered) ? offered : VERSIONS[0]);
 
-/** Two ids are the same where their type is, too. */
-export const sameId = (one, other) => one === other;
-
 /** A response as text, around what is kept of one: `"result":...` or `"error":...`. */
 export const responseText = (id, kept) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${kept}}`;
 
@@ -59,4 +56,10 @@ export const errorText = (error) => `"error":${JSON.stringify(error)}`;
 export async function digest(text) {
   const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return btoa(String.fromCharCode(...new Uint8Array(bytes)));
+}
+
+/** Who a client is and what it can do, as it says in `initialize`. */
+export function clientOf({ clientInfo, capabilities = {} }) {
+  const isNamed = typeof clientInfo?.name === "string" && typeof clientInfo?.version === "string";
+  return { ...(isNamed ? { clientInfo } : {}), capabilities };
 }

@@ -1,8 +1,8 @@
 // One session with a client: what a Durable Object holds, or one object in Node.
 import { Calls } from "./calls.mjs";
 import { Connection } from "./connection.mjs";
-import { failureError, unreachable } from "./failure.mjs";
-import { digest, errorText, kindOf, readBody, responseText, VERSIONS, versionFor } from "./messages.mjs";
+import { goneAnswer, unreachable } from "./failure.mjs";
+import { clientOf, digest, kindOf, readBody, VERSIONS, versionFor } from "./messages.mjs";
 import { Counts } from "./metrics.mjs";
 import { Questions } from "./questions.mjs";
 import { busy, Refusal, unknownSession } from "./refusal.mjs";
@@ -38,6 +38,7 @@ export class Session {
   #noted = 0;
   #alarmAt;
   #abandonedAt = 0;
+  #leftAt = 0;
   #isParked = true;
 
   constructor({ store, alarm, clock, settings, register, landfall }) {
@@ -75,7 +76,8 @@ export class Session {
 
   #load(facts) {
     this.#facts = facts;
-    this.#lastRequest = this.#noted = Number(this.#store.fact("at"));
+    this.#noted = Number(this.#store.fact("at"));
+    this.#lastRequest = this.#noted + this.#noteMs;
     this.#upstream.takeUp({
       client: facts.client,
       state: JSON.parse(this.#store.fact("upstream")),
@@ -125,10 +127,10 @@ export class Session {
   async #begin({ caller, text, id: session }) {
     const { messages } = readBody(text);
     const [{ id, params = {} }] = messages;
-    const { clientInfo, capabilities, protocolVersion } = params;
+    const { protocolVersion } = params;
     const refused = await this.#register.open(session, caller);
     if (refused !== undefined) throw busy(refused, 60);
-    const client = { ...named(clientInfo), capabilities: capabilities ?? {} };
+    const client = clientOf(params);
     let server;
     try {
       server = await this.#upstream.begin(client);
@@ -187,10 +189,14 @@ export class Session {
     return { "mcp-session-id": this.#facts.id };
   }
 
+  /** How exactly it is stored when it was asked last: to the minute is enough, and costs less. */
+  get #noteMs() {
+    return Math.min(60_000, this.#settings.idleMs / 8);
+  }
+
   #active() {
     this.#lastRequest = this.#clock.now();
-    // To the minute is enough, and costs less.
-    if (this.#lastRequest - this.#noted < Math.min(60_000, this.#settings.idleMs / 8)) return;
+    if (this.#lastRequest - this.#noted < this.#noteMs) return;
     this.#noted = this.#lastRequest;
     this.#store.transaction(() => this.#store.setFact("at", String(this.#noted)));
   }
@@ -241,13 +247,7 @@ export class Session {
 
   #attach({ stream, how }, requests) {
     this.#resumed(how, stream.head.gone ? "gone" : "attached");
-    if (stream.head.gone) {
-      const message = "this call was made before, and what came of it is not kept any more";
-      const error = failureError({ reason: "interrupted", outcome: "unknown", message });
-      return new Response(responseText(requests[0].id, errorText(error)), {
-        headers: { ...this.#headers(), "content-type": "application/json" },
-      });
-    }
+    if (stream.head.gone) return goneAnswer(requests[0].id, this.#headers());
     if (how === "key") this.#calls.rename(stream, requests);
     return this.#carry(stream, stream.first - 1).response(this.#headers());
   }
@@ -294,6 +294,7 @@ export class Session {
     });
     stream.connection = connection;
     stream.goneAt = undefined;
+    this.#calls.met(stream);
     old?.close("replaced");
     return connection;
   }
@@ -310,7 +311,7 @@ export class Session {
     this.#counts.sample("connection_seconds", connection.age / 1000);
     if (stream.connection !== connection) return;
     stream.connection = undefined;
-    stream.goneAt = this.#clock.now();
+    stream.goneAt = this.#leftAt = this.#clock.now();
     if (this.#facts === undefined) return;
     this.#schedule();
     if (how !== "gone" && how !== "stalled") return;
@@ -415,7 +416,7 @@ export class Session {
     for (const stream of new Set(this.#questions.streams))
       if (stream.goneAt !== undefined && now - stream.goneAt >= graceMs) this.#questions.expire(stream);
     this.#report();
-    if (this.#isQuiet() && now >= this.#quietSince() + idleMs) return this.end();
+    if (this.#isQuiet() && !this.#isKeeping() && now >= this.#quietSince() + idleMs) return this.end();
     if (!this.#isParked && this.#isQuiet() && now >= this.#quietSince() + graceMs) {
       this.#isParked = true;
       await this.#upstream.park();
@@ -447,7 +448,6 @@ export class Session {
     if (stream.goneAt !== undefined && now - stream.goneAt >= graceMs)
       this.#streams.free(stream, stream.last);
     else if (stream.last - stream.first >= MOST_UNTOLD) this.#streams.free(stream, stream.last - MOST_UNTOLD);
-    stream.prunedAt = now;
   }
 
   /** No call is under way, and nobody is connected. */
@@ -459,8 +459,12 @@ export class Session {
   }
 
   #quietSince() {
-    const gone = this.#streams.all.map(({ goneAt, endedAt }) => Math.max(goneAt ?? 0, endedAt ?? 0));
-    return Math.max(this.#lastRequest, this.#abandonedAt, ...gone);
+    return Math.max(this.#lastRequest, this.#abandonedAt, this.#leftAt);
+  }
+
+  /** Whether somebody may come back for what a call told. */
+  #isKeeping() {
+    return this.#streams.all.some(({ head, isListen }) => !head.gone && !isListen);
   }
 
   /** Has the object woken when the next thing is due. */
@@ -486,9 +490,4 @@ export class Session {
     this.#alarmAt = at;
     this.#alarm.set(at);
   }
-}
-
-function named(info) {
-  const isNamed = typeof info?.name === "string" && typeof info?.version === "string";
-  return isNamed ? { clientInfo: info } : {};
 }

@@ -62,14 +62,17 @@ export class Upstream {
   }
 
   /**
-   * Makes a request, or takes up one that was made: at a cursor, or as a task. `hear` is told its events, the outcome last,
+   * Makes a request, or takes up one that was made: at a cursor, as it went by `wireId`, or as a task. `hear` is told its events, the outcome last,
    * and each new cursor (`cursor(text)`). Gives how to cancel it.
    */
-  request({ method, params, cursor, taskId }, hear) {
+  request({ method, params, cursor, taskId, wireId }, hear) {
     let made;
     let isCancelled = false;
     const begin = (session) => {
-      if (isCancelled) hear.event({ type: "tool_call_failed", reason: "cancelled", outcome: "not_sent" });
+      if (isCancelled) {
+        if (taskId !== undefined) session.task(taskId).cancel();
+        hear.event({ type: "tool_call_failed", reason: "cancelled", outcome: "not_sent" });
+      }
       if (isCancelled || this.#isOfSessions(session, { method, params }, hear)) return;
       const options = { onresumptiontoken: (token) => hear.cursor(token) };
       if (cursor !== undefined) Object.assign(options, { resumptionToken: cursor, idempotent: false });
@@ -84,6 +87,9 @@ export class Upstream {
       .catch((thrown) => hear.failed(thrown));
     return () => {
       isCancelled = true;
+      // The server knows it by the id of an earlier life.
+      if (cursor !== undefined && wireId !== undefined)
+        this.notify("notifications/cancelled", { requestId: wireId });
       made?.cancel();
     };
   }
