@@ -54,6 +54,11 @@ const BARREN_LIMIT: u32 = 3;
 /// The longest wait before a stream that belongs to no call is opened again.
 const PATIENT: Duration = Duration::from_secs(60);
 
+/// The duration by this factor, to the microsecond.
+pub(crate) fn times(duration: Duration, factor: f64) -> Duration {
+    Duration::from_micros((duration.as_secs_f64() * factor * 1e6 + 0.5) as u64)
+}
+
 impl Backoff {
     /// The wait before attempt `attempt` (from 0) without any hint.
     pub(crate) fn own(&self, attempt: u32, rng: &mut Rng) -> Duration {
@@ -66,7 +71,7 @@ impl Backoff {
     }
 
     fn spread(&self, attempt: u32, most: Duration, rng: &mut Rng) -> Duration {
-        self.capped(attempt, most).mul_f64(0.75 + rng.fraction() / 2.0)
+        times(self.capped(attempt, most), 0.75 + rng.fraction() / 2.0)
     }
 
     fn capped(&self, attempt: u32, most: Duration) -> Duration {
@@ -75,12 +80,12 @@ impl Backoff {
         if growth >= most_growth {
             return most;
         }
-        self.base.mul_f64(growth)
+        times(self.base, growth)
     }
 
     /// The wait before a resume that the stream's `retry` asks for.
     pub(crate) fn hinted(&self, hint: Duration, barren: u32, rng: &mut Rng) -> Duration {
-        let spread = (hint / 10).min(HINT_SPREAD).mul_f64(rng.fraction());
+        let spread = times((hint / 10).min(HINT_SPREAD), rng.fraction());
         // Of whole milliseconds: a timer has no others, and would make one more of a part.
         let hinted = hint.saturating_add(Duration::from_millis(spread.as_millis() as u64));
         if barren < BARREN_LIMIT {

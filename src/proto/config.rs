@@ -5,6 +5,7 @@ use super::era::{versions, EraOption};
 use super::error::ConfigError;
 use super::facts::SessionFacts;
 use super::machines::redirect::RedirectPolicy;
+use super::number::shown;
 use super::replay::ReplayOption;
 use super::timeouts::{at_most, positive, span, TimeoutOptions, Timeouts};
 
@@ -225,7 +226,8 @@ fn growth(factor: Option<f64>) -> Result<f64, ConfigError> {
         Some(factor) if !(factor.is_finite() && factor >= 1.0) => Err(ConfigError {
             option: "reconnectionOptions.reconnectionDelayGrowFactor",
             message: format!(
-                "reconnectionDelayGrowFactor must be a finite number of at least 1, not {factor}"
+                "reconnectionDelayGrowFactor must be a finite number of at least 1, not {}",
+                shown(factor)
             ),
         }),
         factor => Ok(factor.unwrap_or(2.0)),
@@ -238,7 +240,11 @@ fn count(option: &'static str, value: Option<f64>, least: f64, default: usize) -
         Some(value) if value.is_finite() && value >= least && value.fract() == 0.0 => Ok(value as usize),
         Some(value) => Err(ConfigError {
             option,
-            message: format!("{option} must be a whole number of at least {least}, not {value}"),
+            message: format!(
+                "{option} must be a whole number of at least {}, not {}",
+                shown(least),
+                shown(value)
+            ),
         }),
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use super::cursor::fits_header;
+use super::timeouts::span;
 use super::CallId;
 
 /// The method of a request.
@@ -148,8 +149,7 @@ impl ResponseHead {
         if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
             return Some(Duration::from_secs(value.parse().unwrap_or_else(|_| u32::MAX.into())));
         }
-        let seconds = imf_fixdate(value)? - now_ms / 1_000.0;
-        Some(Duration::from_secs_f64(seconds.max(0.0)))
+        Some(span(imf_fixdate(value)? * 1_000.0 - now_ms))
     }
 }
 

@@ -58,8 +58,11 @@ mod stream;
 mod time;
 mod timeouts;
 mod timer;
+mod told;
 
-use landfall_wire::{cursor, gap, repeats, ring, sorted};
+#[cfg(target_arch = "wasm32")]
+pub(crate) use landfall_wire::number::number;
+use landfall_wire::{cursor, gap, number, repeats, ring, sorted};
 #[doc(inline)]
 pub use landfall_wire::{jsonrpc, sse};
 
@@ -82,6 +85,7 @@ pub use stats::{Drops, Histogram, Histograms, Levels, Metrics, Outcomes, Probes,
 pub use time::Instant;
 pub use timeouts::TimeoutOptions;
 pub use timer::Clock;
+pub use told::Told;
 
 /// A call of the user's, or a message of our own.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::error::ConfigError;
 use super::jsonrpc::{elements, field, string};
+use super::number::number;
 use super::sorted::{SortedMap, SortedSet};
 use super::time::Instant;
 
@@ -114,7 +115,7 @@ impl Hints {
     /// Reads the response to a `tools/list`. A `ttlMs` bounds how long its word holds.
     pub(crate) fn learn(&mut self, now: Instant, response: &str) {
         let Some(tools) = field(response, &["result", "tools"]) else { return };
-        let ttl = field(response, &["result", "ttlMs"]).and_then(|ttl| ttl.parse::<f64>().ok());
+        let ttl = field(response, &["result", "ttlMs"]).and_then(number);
         // 0 is what servers say that know nothing of caches: no word on how long their hints hold.
         let ttl = ttl.filter(|ttl| *ttl > 0.0);
         let until = ttl.map(|ttl| now + Duration::from_micros((ttl * 1_000.0) as u64));

@@ -29,11 +29,14 @@ impl Secrets {
 
     /// The whole text without them, and without the session's id, which is `shown` instead.
     pub(crate) fn redact(&self, text: &str, session: Option<(&str, String)>) -> String {
-        let mut marks: Vec<(&str, &str)> = self.known.iter().map(|known| (known.as_str(), MARK)).collect();
-        if let Some((id, shown)) = session.as_ref().filter(|(id, _)| id.len() >= LEAST_SECRET) {
-            marks.push((id, shown));
+        let session = session.as_ref().filter(|(id, _)| id.len() >= LEAST_SECRET);
+        let session = session.map(|(id, shown)| (*id, shown.as_str()));
+        // The longest first.
+        let mut marks: Vec<(&str, &str)> = Vec::new();
+        for (secret, mark) in self.known.iter().map(|known| (known.as_str(), MARK)).chain(session) {
+            let at = marks.partition_point(|(other, _)| other.len() >= secret.len());
+            marks.insert(at, (secret, mark));
         }
-        marks.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
         let mut redacted = text.to_string();
         for (secret, mark) in &marks {
             if redacted.contains(secret) {

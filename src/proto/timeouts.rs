@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::error::ConfigError;
+use super::number::shown;
 use super::timer::Clock;
 
 /// The clocks that options set.
@@ -189,6 +190,7 @@ pub(super) fn at_most(
 ) -> Result<(), ConfigError> {
     match (small, large) {
         ((option, Some(small)), (name, Some(large))) if small > large => {
+            let (small, large) = (shown(small), shown(large));
             let message = format!("{option} ({small} ms) must be at most {name} ({large} ms)");
             Err(ConfigError { option, message })
         }
@@ -200,7 +202,10 @@ pub(super) fn positive(option: &'static str, value: Option<f64>) -> Result<(), C
     match value {
         Some(value) if !(value.is_finite() && value > 0.0) => Err(ConfigError {
             option,
-            message: format!("{option} must be a finite number of milliseconds above 0, not {value}"),
+            message: format!(
+                "{option} must be a finite number of milliseconds above 0, not {}",
+                shown(value)
+            ),
         }),
         _ => Ok(()),
     }

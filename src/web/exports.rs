@@ -9,11 +9,13 @@ use wasm_bindgen::prelude::*;
 
 use super::exchange::response_head;
 use super::host::Host;
-use super::options::{call_spec, config_error, Object};
-use super::protocol::to_js;
+use super::options::{call_spec, Object};
+use super::protocol::tell_refusal;
 use super::timer::Timer;
 use super::transport::Transport;
-use crate::proto::{CallId, Client, Config, ConfigError, ExchangeId, Input, Instant, IoFailure, SortedMap};
+use crate::proto::{
+    CallId, Client, Config, ConfigError, ExchangeId, Input, Instant, IoFailure, SortedMap, Told,
+};
 
 thread_local! {
     static TRANSPORTS: RefCell<SortedMap<u32, Rc<Transport>>> = const { RefCell::new(SortedMap::new()) };
@@ -62,22 +64,29 @@ fn testify(text: &str) {
     });
 }
 
-/// Makes a transport: its handle, or `{ option, message }` where an option is wrong.
+/// Makes a transport of a configuration that is JSON text: its handle, or `{ option, message }` where an option is wrong,
+/// as JSON text.
 #[wasm_bindgen]
-pub fn create(host: Host, config: &JsValue, _now: f64) -> JsValue {
+pub fn create(host: Host, config: &str, _now: f64) -> String {
     HOOK.call_once(|| std::panic::set_hook(Box::new(|info| testify(&info.to_string()))));
     WITNESS.set(Some(host.clone()));
-    let object = Object(config);
+    let object = Object::read(config);
     let checked = match object.options().and_then(Config::new) {
         Ok(checked) => checked,
-        Err(error) => return config_error(&error),
+        Err(error) => {
+            let mut told = Told::default();
+            told.open('{');
+            tell_refusal(&mut told, &error);
+            told.close('}');
+            return told.take();
+        }
     };
     let handle = NEXT.get();
     NEXT.set(handle + 1);
     let seed = object.number("seed").unwrap_or_default().to_bits();
     let transport = Transport::new(Timer::new(handle, schedule), host, checked, seed);
     TRANSPORTS.with_borrow_mut(|all| all.insert(handle, Rc::new(transport)));
-    JsValue::from(handle)
+    Told::of(&handle)
 }
 
 /// Begins the handshake: the first output is what was made, unless a Client does its own.
@@ -99,10 +108,10 @@ pub fn call(
     tool: Option<String>,
     id: Option<String>,
     token: Option<String>,
-    rare: &JsValue,
+    rare: Option<String>,
 ) -> u32 {
     make(handle, now, |client, now| {
-        let spec = call_spec(flags, [method, params, meta], [tool, id, token], rare)?;
+        let spec = call_spec(flags, [method, params, meta], [tool, id, token], rare.as_deref())?;
         client.call(now, spec).map(Some)
     })
 }
@@ -161,12 +170,10 @@ pub fn gap(handle: u32, now: f64, call: u32) -> u32 {
     enter(handle, now, |client, now| client.report_gap(now, CallId(call)))
 }
 
-/// The counters.
+/// The counters, as JSON text.
 #[wasm_bindgen]
-pub fn metrics(handle: u32, now: f64, reset: bool) -> JsValue {
-    transport(handle).map_or(JsValue::UNDEFINED, |transport| {
-        to_js(&transport.change(now, |client, _| client.metrics(reset)))
-    })
+pub fn metrics(handle: u32, now: f64, reset: bool) -> Option<String> {
+    transport(handle).map(|transport| Told::of(&transport.change(now, |client, _| client.metrics(reset))))
 }
 
 /// Cancels a call; the server is told this reason, where there is one.
@@ -184,10 +191,10 @@ pub fn authorized(handle: u32, now: f64, ok: bool) -> u32 {
     enter(handle, now, |client, now| client.authorized(now, ok))
 }
 
-/// What the tool of this call declares, by the names behind `Mcp-Param-`.
+/// What the tool of this call declares, by the names behind `Mcp-Param-`: JSON text of an object.
 #[wasm_bindgen]
-pub fn declared(handle: u32, now: f64, call: u32, params: &JsValue) -> u32 {
-    enter(handle, now, |client, now| client.declare(now, CallId(call), Object(params).own_pairs()))
+pub fn declared(handle: u32, now: f64, call: u32, params: &str) -> u32 {
+    enter(handle, now, |client, now| client.declare(now, CallId(call), Object::read(params).own_pairs()))
 }
 
 /// Ends a wait that was given to the wrapper.
@@ -283,10 +290,10 @@ pub fn poll(handle: u32, now: f64) -> u32 {
     transport(handle).map_or(0, |transport| transport.poll(now))
 }
 
-/// The rare ones of the outputs that the export before told of, in order.
+/// The rare ones of the outputs that the export before told of, in order: JSON text of an array.
 #[wasm_bindgen]
-pub fn rare(handle: u32) -> JsValue {
-    transport(handle).map_or(JsValue::UNDEFINED, |transport| transport.rare())
+pub fn rare(handle: u32) -> String {
+    transport(handle).map_or_else(String::new, |transport| transport.rare())
 }
 
 /// Forgets a transport: its timer stops.

@@ -1,51 +1,53 @@
-//! The wrapper's options, read property by property (serde's Deserialize alone would cost 20 KB).
+//! The wrapper's options, read from JSON text: one text crosses in place of a property at a time.
 
-use js_sys::{Array, Reflect};
-use wasm_bindgen::{JsCast, JsValue};
-
+use crate::proto::jsonrpc::{elements, entries, string};
 use crate::proto::{
-    CallSpec, ConfigError, Era, EraOption, OnGap, Options, RedirectPolicy, ReplayOption, SessionFacts,
-    TimeoutOptions,
+    number, CallSpec, ConfigError, Era, EraOption, OnGap, Options, RedirectPolicy, ReplayOption,
+    SessionFacts, TimeoutOptions,
 };
 
-/// A plain object of the wrapper's; an absent property is `None`.
-pub(super) struct Object<'a>(pub(super) &'a JsValue);
+/// An object of the wrapper's: names, and values as JSON text. An absent one is `None`.
+pub(super) struct Object<'a>(Vec<(String, &'a str)>);
 
-impl Object<'_> {
-    fn get(&self, name: &str) -> JsValue {
-        Reflect::get(self.0, &JsValue::from_str(name)).unwrap_or_default()
+impl<'a> Object<'a> {
+    pub(super) fn read(text: &'a str) -> Self {
+        Self(entries(text, usize::MAX).unwrap_or_default())
     }
 
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().find_map(|(its, value)| (its == name).then_some(*value))
+    }
+
+    /// One that JSON has no word for crosses as a text.
     pub(super) fn number(&self, name: &str) -> Option<f64> {
-        self.get(name).as_f64()
+        let raw = self.get(name)?;
+        match raw.trim_matches('"') {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => number(raw),
+        }
     }
 
     pub(super) fn text(&self, name: &str) -> Option<String> {
-        self.get(name).as_string()
+        self.get(name).and_then(text)
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
-        self.get(name).as_bool().unwrap_or(false)
+        self.get(name) == Some("true")
     }
 
     fn texts(&self, name: &str) -> Option<Vec<String>> {
-        let array: Array = self.get(name).dyn_into().ok()?;
-        Some(array.iter().filter_map(|item| item.as_string()).collect())
+        Some(elements(self.get(name)?).into_iter().filter_map(text).collect())
     }
 
-    /// The properties of a plain object, as texts.
     fn pairs(&self, name: &str) -> Vec<(String, String)> {
-        Object(&self.get(name)).own_pairs()
+        self.get(name).map(Object::read).map_or_else(Vec::new, Object::own_pairs)
     }
 
-    /// The same of this one.
-    pub(super) fn own_pairs(&self) -> Vec<(String, String)> {
-        let Some(object) = self.0.dyn_ref::<js_sys::Object>() else { return Vec::new() };
-        let pair = |entry: JsValue| {
-            let entry = Array::from(&entry);
-            Some((entry.get(0).as_string()?, entry.get(1).as_string()?))
-        };
-        js_sys::Object::entries(object).iter().filter_map(pair).collect()
+    /// All that are texts.
+    pub(super) fn own_pairs(self) -> Vec<(String, String)> {
+        self.0.into_iter().filter_map(|(name, value)| Some((name, text(value)?))).collect()
     }
 
     fn timeouts(&self) -> TimeoutOptions {
@@ -103,9 +105,8 @@ impl Object<'_> {
 
     /// A session to go on with.
     fn session_facts(&self) -> Option<SessionFacts> {
-        let session = self.get("session");
-        let object = Object(&session);
-        session.is_object().then(|| SessionFacts {
+        let object = Object::read(self.get("session")?);
+        Some(SessionFacts {
             era: object.text("era").as_deref().and_then(Era::named),
             session_id: object.text("sessionId"),
             protocol_version: object.text("protocolVersion"),
@@ -117,9 +118,6 @@ impl Object<'_> {
 
     /// What few calls have.
     pub(super) fn rare_call(&self) -> Result<CallSpec, ConfigError> {
-        if self.0.is_undefined() {
-            return Ok(CallSpec::default());
-        }
         Ok(CallSpec {
             on_gap: self.text("onGap").as_deref().map(OnGap::parse).transpose()?,
             resumption_token: self.text("resumptionToken"),
@@ -151,7 +149,7 @@ pub(super) fn call_spec(
     flags: u32,
     [method, params, meta]: [String; 3],
     [tool, id, token]: [Option<String>; 3],
-    rare: &JsValue,
+    rare: Option<&str>,
 ) -> Result<CallSpec, ConfigError> {
     let has = |flag| flags & flag != 0;
     Ok(CallSpec {
@@ -168,16 +166,10 @@ pub(super) fn call_spec(
         timed: has(flag::TIMED),
         keyed: has(flag::KEYED),
         replay: if has(flag::NO_REPLAY) { Some(false) } else { has(flag::REPLAY).then_some(true) },
-        ..Object(rare).rare_call()?
+        ..rare.map_or_else(|| Ok(CallSpec::default()), |rare| Object::read(rare).rare_call())?
     })
 }
 
-/// A `ConfigError` as a value for the wrapper, which throws it.
-pub(super) fn config_error(error: &ConfigError) -> JsValue {
-    let object = js_sys::Object::new();
-    for (name, value) in [("option", error.option), ("message", error.message.as_str())] {
-        // Setting a property of a fresh plain object can't fail.
-        let _ = Reflect::set(&object, &JsValue::from_str(name), &JsValue::from_str(value));
-    }
-    object.into()
+fn text(raw: &str) -> Option<String> {
+    Some(string(raw)?.into_owned())
 }

@@ -2,21 +2,19 @@
 //!
 //! What comes by the thousand crosses as numbers, in one array that the wrapper reads in this module's memory, beside
 //! the one text of all JSON-RPC messages; events in a row that differ by their place alone are one record. What is rare
-//! crosses as plain objects.
+//! crosses as JSON text.
 //!
 //! An export gives the address of that array, or 0 where there is nothing to tell. It begins with [`HEAD`] numbers: how
 //! many there are in all, the address and length of the text, how many rare outputs wait for [`Outbox::rare`], and the
 //! address and length of the short texts: those of all records, in a row, each of so many UTF-16 units as its record says.
 //! The array and the texts are valid until the next export.
 
+use std::time::Duration;
+
 use serde::Serialize;
-use serde_wasm_bindgen::Serializer;
-use wasm_bindgen::JsValue;
 
 use crate::proto::jsonrpc::Id;
-use crate::proto::{
-    CallId, Challenge, ConfigError, Event, Instant, MessageRef, Output, SessionFacts, Settlement,
-};
+use crate::proto::{CallId, ConfigError, Event, Instant, MessageRef, Output, Settlement, Terms, Told};
 
 const HEAD: usize = 6;
 
@@ -51,78 +49,22 @@ pub(super) enum Record {
     Sent = 11,
 }
 
-/// What is rare.
-#[derive(Serialize)]
-#[serde(tag = "out", rename_all = "snake_case", rename_all_fields = "camelCase")]
-enum Out {
-    Refused {
-        option: &'static str,
-        message: String,
-    },
-    Event {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        call: Option<u32>,
-        at: f64,
-        #[serde(flatten)]
-        event: Event,
-    },
-    Settle {
-        call: u32,
-        at: f64,
-        #[serde(flatten)]
-        settlement: Settlement,
-    },
-    Request {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        call: Option<u32>,
-        at: f64,
-        message: MessageRef,
-    },
-    RequestCancelled {
-        id: Id,
-    },
-    Persist(Box<SessionFacts>),
-    RequestOver {
-        id: Id,
-    },
-    Tools {
-        message: MessageRef,
-    },
-    Declare {
-        call: u32,
-    },
-    Ready {
-        message: MessageRef,
-    },
-    Token {
-        call: u32,
-        token: String,
-    },
-    Authorize {
-        call: u32,
-        why: Challenge,
-    },
-    Schedule {
-        call: u32,
-        wait_ms: f64,
-        attempt: u32,
-    },
-    Closed,
-}
-
 /// A call as it was made.
 pub(super) struct Made {
     pub(super) call: CallId,
     pub(super) request_id: String,
     /// `None` where it has ended already.
-    pub(super) terms: Option<crate::proto::Terms>,
+    pub(super) terms: Option<Terms>,
 }
 
 /// Outputs on their way to the wrapper.
 #[derive(Default)]
 pub(super) struct Outbox {
     numbers: Vec<f64>,
-    rare: Vec<Out>,
+    /// JSON text: an array that is not closed yet.
+    rare: Told,
+    /// How many there are.
+    rares: usize,
     /// Texts of records, in a row.
     texts: String,
     /// Texts that may be long, each by itself.
@@ -138,20 +80,22 @@ impl Outbox {
         self.rare.clear();
         self.texts.clear();
         self.bodies.clear();
+        self.rares = 0;
         self.run = None;
     }
 
     /// A call was made.
     pub(super) fn made(&mut self, Made { call, request_id, terms }: Made) {
-        let millis = |duration: std::time::Duration| duration.as_secs_f64() * 1_000.0;
         let clocks = terms.map_or([-1.0, -1.0], |terms| [millis(terms.deadline), millis(terms.connect)]);
         let id = self.text(&request_id);
         self.record(Record::Made, &[f64::from(call.0), clocks[0], clocks[1], id]);
     }
 
     /// No call was made.
-    pub(super) fn refused(&mut self, error: ConfigError) {
-        self.push(Out::Refused { option: error.option, message: error.message });
+    pub(super) fn refused(&mut self, error: &ConfigError) {
+        let told = self.rare("refused", None);
+        tell_refusal(told, error);
+        told.close('}');
     }
 
     /// Adds an output that is the wrapper's to obey. The driver obeys `Timeout` itself.
@@ -183,6 +127,7 @@ impl Outbox {
             }
             Output::Abort(exchange) => self.record(Record::Abort, &[f64::from(exchange.0)]),
             Output::Transmit(exchange, request) => self.transmit(exchange, request),
+            Output::Settle(call, at, settlement) => self.settle(call, at, &settlement),
             output => self.rare_output(output),
         }
     }
@@ -200,37 +145,87 @@ impl Outbox {
         self.record(Record::Sent, &[f64::from(call.0), at.as_millis(), again, is_text, id]);
     }
 
-    fn rare_output(&mut self, output: Output) {
-        let number = |call: CallId| call.0;
-        self.push(match output {
-            Output::Event(call, at, event) => {
-                Out::Event { call: call.map(number), at: at.as_millis(), event }
+    fn settle(&mut self, call: CallId, at: Instant, settlement: &Settlement) {
+        let told = self.rare("settle", Some(call));
+        told.field("at", &at.as_millis());
+        match settlement {
+            Settlement::Result { message, .. } => told.field("message", message),
+            Settlement::Accepted => told.field("type", &"accepted"),
+            Settlement::Failed(failure) => {
+                told.field("type", &"tool_call_failed");
+                told.join(&**failure);
             }
-            Output::Settle(call, at, settlement) => {
-                Out::Settle { call: call.0, at: at.as_millis(), settlement }
-            }
-            Output::Request(call, at, message) => {
-                Out::Request { call: call.map(number), at: at.as_millis(), message }
-            }
-            Output::RequestCancelled(id) => Out::RequestCancelled { id },
-            Output::Persist(facts) => Out::Persist(facts),
-            Output::RequestOver(id) => Out::RequestOver { id },
-            Output::Tools(message) => Out::Tools { message },
-            Output::Declare(call) => Out::Declare { call: call.0 },
-            Output::Ready(message) => Out::Ready { message },
-            Output::Token(call, token) => Out::Token { call: call.0, token },
-            Output::Authorize(call, why) => Out::Authorize { call: call.0, why },
-            Output::Schedule(call, wait, attempt) => {
-                Out::Schedule { call: call.0, wait_ms: (wait.as_secs_f64() * 1_000.0).ceil(), attempt }
-            }
-            Output::Closed => Out::Closed,
-            Output::Read(..) | Output::Abort(_) | Output::Transmit(..) | Output::Timeout(_) => return,
-        });
+        }
+        told.close('}');
     }
 
-    fn push(&mut self, out: Out) {
-        self.rare.push(out);
+    fn rare_output(&mut self, output: Output) {
+        let told = match output {
+            Output::Event(call, at, event) => {
+                let told = self.rare("event", call);
+                told.field("at", &at.as_millis());
+                told.join(&event);
+                told
+            }
+            Output::Request(call, at, message) => {
+                let told = self.rare("request", call);
+                told.field("at", &at.as_millis());
+                told.field("message", &message);
+                told
+            }
+            Output::RequestCancelled(id) => self.rare_with("request_cancelled", None, "id", &id),
+            Output::RequestOver(id) => self.rare_with("request_over", None, "id", &id),
+            Output::Persist(facts) => {
+                let told = self.rare("persist", None);
+                told.join(&*facts);
+                told
+            }
+            Output::Tools(message) => self.rare_with("tools", None, "message", &message),
+            Output::Ready(message) => self.rare_with("ready", None, "message", &message),
+            Output::Declare(call) => self.rare("declare", Some(call)),
+            Output::Token(call, token) => self.rare_with("token", Some(call), "token", &token),
+            Output::Authorize(call, why) => self.rare_with("authorize", Some(call), "why", &why),
+            Output::Schedule(call, wait, attempt) => {
+                let told = self.rare_with("schedule", Some(call), "waitMs", &millis(wait).ceil());
+                told.field("attempt", &attempt);
+                told
+            }
+            Output::Closed => self.rare("closed", None),
+            Output::Settle(..)
+            | Output::Read(..)
+            | Output::Abort(_)
+            | Output::Transmit(..)
+            | Output::Timeout(_) => return,
+        };
+        told.close('}');
+    }
+
+    /// Opens the next of the rare outputs.
+    fn rare(&mut self, out: &str, call: Option<CallId>) -> &mut Told {
         self.record(Record::Rare, &[]);
+        self.rares += 1;
+        let told = &mut self.rare;
+        if told.is_empty() {
+            told.open('[');
+        }
+        told.open('{');
+        told.field("out", &out);
+        if let Some(call) = call {
+            told.field("call", &call.0);
+        }
+        told
+    }
+
+    fn rare_with(
+        &mut self,
+        out: &str,
+        call: Option<CallId>,
+        name: &str,
+        value: &impl Serialize,
+    ) -> &mut Told {
+        let told = self.rare(out, call);
+        told.field(name, value);
+        told
     }
 
     pub(super) fn record(&mut self, record: Record, fields: &[f64]) {
@@ -298,7 +293,7 @@ impl Outbox {
             self.numbers.len(),
             text.as_ptr() as usize,
             text.len(),
-            self.rare.len(),
+            self.rares,
             texts.as_ptr() as usize,
             texts.len(),
         ];
@@ -308,13 +303,19 @@ impl Outbox {
         self.numbers.as_ptr() as u32
     }
 
-    /// The rare outputs, in order.
-    pub(super) fn rare(&mut self) -> JsValue {
-        to_js(&std::mem::take(&mut self.rare))
+    /// The rare outputs, in order: JSON text of an array.
+    pub(super) fn rare_text(&mut self) -> String {
+        self.rare.close(']');
+        self.rare.take()
     }
 }
 
-/// A plain value. A count above 2^53 would be the only thing that can't cross.
-pub(super) fn to_js(value: &impl Serialize) -> JsValue {
-    value.serialize(&Serializer::new().serialize_maps_as_objects(true)).unwrap_or_default()
+/// What a `ConfigError` is to the wrapper, which throws it.
+pub(super) fn tell_refusal(told: &mut Told, error: &ConfigError) {
+    told.field("option", &error.option);
+    told.field("message", &error.message);
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
 }

@@ -2,8 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 
-use wasm_bindgen::JsValue;
-
 use super::host::Host;
 use super::protocol::{Made, Outbox};
 use super::timer::Timer;
@@ -55,15 +53,15 @@ impl Transport {
             Ok(Some(call)) => {
                 outbox.made(Made { call, request_id: client.request_id(call), terms: client.terms(call) });
             }
-            Err(error) => outbox.refused(error),
+            Err(error) => outbox.refused(&error),
         }
         drop((client, outbox));
         self.drain()
     }
 
     /// The rare ones of the outputs that were told last.
-    pub(super) fn rare(&self) -> JsValue {
-        self.outbox.borrow_mut().rare()
+    pub(super) fn rare(&self) -> String {
+        self.outbox.borrow_mut().rare_text()
     }
 
     /// Changes the core. What it asks is obeyed by the next [`Self::enter`], which must follow where there is something.

@@ -37,7 +37,7 @@ pub fn split(id: &str) -> Option<(&str, u64)> {
 pub fn number(written: &str) -> Option<f64> {
     match written.len() <= 15 && written.bytes().all(|byte| byte.is_ascii_digit()) {
         true => written.parse::<u64>().ok().map(|whole| whole as f64),
-        false => written.parse().ok(),
+        false => super::number::number(written),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::json::Scanner;
 pub use super::json::{elements, entries, field, inside, quote, string, with_field, with_members, Malformed};
+use super::number::number;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -45,7 +46,7 @@ impl Id {
     /// The same id as JavaScript writes it, unless it is a number that would not be the same any more, or a fraction.
     pub fn exact(&self) -> Option<Self> {
         let Self::Number(raw) = self else { return Some(self.clone()) };
-        let number = raw.parse::<f64>().ok()?;
+        let number = number(raw)?;
         let is_exact = number.fract() == 0.0 && number.abs() < MOST_EXACT;
         is_exact.then(|| Self::Number((number as i64).to_string()))
     }

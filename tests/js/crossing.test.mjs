@@ -26,7 +26,7 @@ function telling(numbers, messages = [], rare = [], { onRare = () => {}, texts =
     room: () => 32_768,
     rare: () => {
       onRare(memory);
-      return rare;
+      return JSON.stringify(rare);
     },
   };
   return decoded(raw);
@@ -113,19 +113,32 @@ test("a sent event names the id on the wire, as the text or the number that it i
   ]);
 });
 
-test("a call crosses as flags and texts, and as an object only where it has what few have", () => {
+test("a call crosses as flags and texts, and as JSON text only where it has what few have", () => {
   const asked = [];
   const raw = { memory: new WebAssembly.Memory({ initial: 1 }), call: (...given) => asked.push(given) && 0 };
   const core = decoded(raw);
   const spec = { method: "m", params: "{}", meta: "", progress: true };
   core.call(7, 1.5, spec);
   core.call(7, 2, { ...spec, tool: "t", id: "1", token: '"p"', replay: false, handled: true, timed: false });
-  const limited = { ...spec, progress: false, replay: true, idempotent: true, tokens: true, callMs: 5 };
-  core.call(7, 3, limited);
+  const limited = { ...spec, progress: false, replay: true, idempotent: true, tokens: true };
+  core.call(7, 3, { ...limited, callMs: 5 });
+  core.call(7, 4, { ...limited, callMs: Number.NaN, paramHeaders: { name: "é" } });
   assert.deepEqual(asked, [
     [7, 1.5, 1, "m", "{}", "", undefined, undefined, undefined, undefined],
     [7, 2, 1 + 4 + 64, "m", "{}", "", "t", "1", '"p"', undefined],
-    [7, 3, 2 + 8 + 32, "m", "{}", "", undefined, undefined, undefined, limited],
+    [7, 3, 2 + 8 + 32, "m", "{}", "", undefined, undefined, undefined, '{"callMs":5}'],
+    [
+      7,
+      4,
+      2 + 8 + 32,
+      "m",
+      "{}",
+      "",
+      undefined,
+      undefined,
+      undefined,
+      '{"paramHeaders":{"name":"é"},"callMs":"NaN"}',
+    ],
   ]);
 });
 

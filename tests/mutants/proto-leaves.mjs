@@ -38,8 +38,8 @@ export default [
   },
   {
     file: "src/proto/backoff.rs",
-    from: "mul_f64(0.75 + rng.fraction() / 2.0)",
-    to: "mul_f64(1.0)",
+    from: "most), 0.75 + rng.fraction() / 2.0)",
+    to: "most), 1.0)",
     test: "--lib proto::backoff",
   },
   {
@@ -320,8 +320,8 @@ export default [
   },
   {
     file: "src/proto/server_text.rs",
-    from: "marks.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));",
-    to: "marks.sort_by_key(|(secret, _)| secret.len());",
+    from: "other.len() >= secret.len()",
+    to: "other.len() < secret.len()",
     test: "--lib proto::server_text",
   },
   {

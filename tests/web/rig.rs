@@ -92,6 +92,10 @@ fn parse(json: &str) -> JsValue {
     JSON::parse(json).expect("JSON of the test's own")
 }
 
+fn stringify(object: &Object) -> String {
+    JSON::stringify(object).map_or_else(|_| String::new(), String::from)
+}
+
 /// Options of a transport to `url`, with more of them as JSON text.
 fn config(url: &str, more: &str) -> Object {
     let base = r#"{"era":"resumable","clientInfo":"{\"name\":\"rig\",\"version\":\"1\"}","capabilities":"{}","terminate":true,"full":true}"#;
@@ -118,7 +122,7 @@ fn told(handle: u32, address: u32) -> Vec<Out> {
     if address == 0 {
         return Vec::new();
     }
-    let rare: Vec<JsValue> = web::rare(handle).unchecked_into::<Array>().iter().collect();
+    let rare: Vec<JsValue> = parse(&web::rare(handle)).unchecked_into::<Array>().iter().collect();
     // Copies: whatever is made here may let the memory grow.
     let buffer = wasm_bindgen::memory().unchecked_into::<WebAssembly::Memory>().buffer();
     let numbers = |at, length| Float64Array::new_with_byte_offset_and_length(&buffer, at, length).to_vec();
@@ -284,8 +288,8 @@ impl Rig {
         });
         let host = Rc::new(TestHost::new(&on_poll, &on_sent, &on_head, &on_chunk, &on_end, &on_fail));
         let raw: JsValue = AsRef::<JsValue>::as_ref(&*host).clone();
-        let made = web::create(raw.unchecked_into(), &config(url, more), now());
-        let handle = made.as_f64().expect("valid options") as u32;
+        let made = web::create(raw.unchecked_into(), &stringify(&config(url, more)), now());
+        let handle = made.parse().expect("valid options");
         *seat.borrow_mut() = Some((handle, Rc::clone(&host)));
         let endpoint = url.to_string();
         let keep = (on_poll, on_sent, on_head, on_chunk, on_end, on_fail);
@@ -318,11 +322,11 @@ impl Rig {
     pub(crate) fn call_with(&self, tool: &str, arguments: &str, more: &str) -> u32 {
         const PROGRESS: u32 = 1;
         let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
-        let rare = parse(more);
+        let rare: Object = parse(more).unchecked_into();
         let meta = get(&rare, "meta").as_string().unwrap_or_else(|| "{}".to_string());
         let method = "tools/call".to_string();
-        let tool = Some(tool.to_string());
-        let address = web::call(self.handle, now(), PROGRESS, method, params, meta, tool, None, None, &rare);
+        let (tool, rare) = (Some(tool.to_string()), Some(stringify(&rare)));
+        let address = web::call(self.handle, now(), PROGRESS, method, params, meta, tool, None, None, rare);
         self.made(address)
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::ladder::Loss;
 use super::replace::LOST;
 use super::{Client, Output};
+use crate::proto::backoff::times;
 use crate::proto::error::{Outcome, Reason};
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{IoFailure, Redirect, ResponseHead};
@@ -13,6 +14,7 @@ use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::dialect::CancelBy;
 use crate::proto::machines::outage::{self, MayGo};
 use crate::proto::machines::recovery::{self, Happened, Pace, Step};
+use crate::proto::number::shown;
 use crate::proto::stream::{Body, Brought, Events, Phase, Resend, Resumes};
 use crate::proto::time::{millis, Instant};
 use crate::proto::timer::{Clock, Owner};
@@ -182,7 +184,7 @@ impl Client {
         let others =
             calls.into_iter().any(|other| other != call && self.ledger.peek(other).is_some_and(is_waiting));
         if others {
-            return wait + SPREAD.mul_f64(self.rng.fraction());
+            return wait + times(SPREAD, self.rng.fraction());
         }
         wait
     }
@@ -239,7 +241,7 @@ impl Client {
 
     pub(super) fn fail_over_budget(&mut self, now: Instant, call: CallId, wait: Duration) {
         let clock = self.budget_passed(now, call, wait).unwrap_or(Clock::Deadline);
-        let (asked, allowed) = (millis(wait), self.named(call, clock));
+        let (asked, allowed) = (shown(millis(wait)), self.named(call, clock));
         let text = format!("the server asks to wait {asked} ms, longer than this call may take by {allowed}");
         self.fail(now, call, Reason::RetryExceedsBudget, &text);
     }
@@ -326,7 +328,7 @@ impl Client {
     /// HTTP is answered: whoever waited for that may go.
     pub(super) fn answered(&mut self, now: Instant) {
         for call in self.session.outage.answered() {
-            let wait = SPREAD.mul_f64(self.rng.fraction());
+            let wait = times(SPREAD, self.rng.fraction());
             self.timers.set(Owner::Call(call), Clock::Wait, now + wait);
         }
         self.tell_state(now);

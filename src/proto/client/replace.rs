@@ -231,7 +231,7 @@ impl Client {
         self.set_clocks(now, call);
         let wait = self.session.handshake.wait(now);
         if !wait.is_zero() && (self.passes_budget(now, call, wait) || !self.is_awaited(now + wait)) {
-            let seconds = wait.as_secs_f64().ceil();
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             let text = format!(
                 "{LOST}, {MOST} have replaced others within a minute, and the next is tried in {seconds} s"
             );

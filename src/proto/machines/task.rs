@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::inputs::Inputs;
 use crate::proto::jsonrpc::{field, quote, string};
+use crate::proto::number::number;
 use crate::proto::time::Instant;
+use crate::proto::timeouts::span;
 use crate::proto::CallId;
 
 /// Between two questions, where the server says nothing.
@@ -119,8 +121,8 @@ impl Seen {
 }
 
 fn millis(text: &str, name: &str) -> Option<Duration> {
-    let ms: f64 = field(text, &[name])?.parse().ok()?;
-    Duration::try_from_secs_f64(ms / 1_000.0).ok()
+    let ms = number(field(text, &[name])?)?;
+    (ms >= 0.0 && ms.is_finite()).then(|| span(ms))
 }
 
 impl Task {

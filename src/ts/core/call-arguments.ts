@@ -13,7 +13,7 @@ const flag = {
   keyed: 128,
 };
 
-/** Read property by property, which takes time: only where one of them is there. */
+/** These cross as JSON text, where one of them is there. */
 const rare = [
   ...(["onGap", "resumptionToken", "task", "paramHeaders", "declaredParams"] as const),
   ...(["connectMs", "firstByteMs", "idleMs", "callMs", "recoveryMs", "deadlineMs"] as const),
@@ -30,6 +30,14 @@ export function withSpec(call: RawCore["call"], handle: number, now: number, spe
     (spec.timed ? flag.timed : 0) +
     (spec.keyed ? flag.keyed : 0) +
     (replay === undefined ? 0 : replay ? flag.replay : flag.noReplay);
-  const more = rare.some((name) => spec[name] !== undefined) ? spec : undefined;
-  return call(handle, now, flags, method, params, meta, tool, id, token, more);
+  const more = rare.filter((name) => spec[name] !== undefined).map((name) => [name, spec[name]]);
+  const text = more.length === 0 ? undefined : asText(Object.fromEntries(more));
+  return call(handle, now, flags, method, params, meta, tool, id, token, text);
+}
+
+/** Options as JSON text. That has no word for some numbers, which the core is to refuse: they are told by their names. */
+export function asText(options: object): string {
+  return JSON.stringify(options, (_name, value: unknown) =>
+    typeof value === "number" && !Number.isFinite(value) ? String(value) : value,
+  );
 }

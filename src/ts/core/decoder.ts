@@ -1,6 +1,6 @@
 // The crossing, on this side: reads what src/web/protocol.rs writes, into records that the rest of the wrapper reads.
 import { timers } from "../base/timers.js";
-import { withSpec } from "./call-arguments.js";
+import { asText, withSpec } from "./call-arguments.js";
 import { createCore as createRaw } from "./core.js";
 import { madeOf, requestOf, sentOf, Texts, withHead } from "./exchange.js";
 import { parseMessages } from "./parse.js";
@@ -56,7 +56,7 @@ export function decoded(raw: RawCore): Core {
     return { ...given, outputs: outputs.slice(1) } as Given;
   };
   return {
-    create: raw.create,
+    create: (host, config, now) => JSON.parse(raw.create(host, asText(config), now)),
     connect: (handle, now) => made(handle, raw.connect(handle, now)),
     call: (handle, now, spec) => made(handle, withSpec(raw.call, handle, now, spec)),
     notify: (handle, now, method, params) => made(handle, raw.notify(handle, now, method, params)),
@@ -66,14 +66,18 @@ export function decoded(raw: RawCore): Core {
     answer: (handle, now, body) => made(handle, raw.answer(handle, now, body)),
     cancel: (handle, now, call, reason) => batch(handle, raw.cancel(handle, now, call, reason)),
     authorized: (handle, now, ok) => batch(handle, raw.authorized(handle, now, ok)),
-    declared: (handle, now, call, params) => batch(handle, raw.declared(handle, now, call, params)),
+    declared: (handle, now, call, params) =>
+      batch(handle, raw.declared(handle, now, call, JSON.stringify(params))),
     reconnect: (handle, now, call) => batch(handle, raw.reconnect(handle, now, call)),
     set_version: (handle, now, version) => batch(handle, raw.set_version(handle, now, version)),
     learn_secret: raw.learn_secret,
     handled: raw.handled,
     drain: (handle, now) => batch(handle, raw.drain(handle, now)),
     gap: (handle, now, call) => batch(handle, raw.gap(handle, now, call)),
-    metrics: raw.metrics,
+    metrics: (handle, now, reset) => {
+      const text = raw.metrics(handle, now, reset);
+      return text === undefined ? undefined : JSON.parse(text);
+    },
     close: (handle, now) => batch(handle, raw.close(handle, now)),
     sent: (handle, now, exchange) => batch(handle, raw.sent(handle, now, exchange)),
     head: (handle, now, exchange, head) => batch(handle, withHead(raw.head, handle, now, exchange, head)),
@@ -114,7 +118,7 @@ class Reader {
     this.#look();
     // It has to be asked first: its own work may make the memory grow.
     if (this.#numbers[start + 3] === 0) return this.#records(start, none);
-    const rare = this.#raw.rare(handle);
+    const rare: RareOutput[] = JSON.parse(this.#raw.rare(handle));
     this.#look();
     return this.#records(start, rare);
   }

@@ -354,19 +354,13 @@ export interface Core {
 /** Makes one instance of the module with its bindings. */
 export type CreateCore = (module: WebAssembly.Module) => Core;
 
-type Same =
-  | "create"
-  | "handled"
-  | "is_reserved"
-  | "next_request_id"
-  | "learn_secret"
-  | "metrics"
-  | "destroy"
-  | "hold"
-  | "retire";
+type Same = "handled" | "is_reserved" | "next_request_id" | "learn_secret" | "destroy" | "hold" | "retire";
 
-/** What crosses as other arguments than here. */
+/** What crosses as other arguments than here; texts are JSON. */
 interface Flat {
+  create(host: Host, config: string, now: number): string;
+  declared(handle: number, now: number, call: number, params: string): number;
+  metrics(handle: number, now: number, reset: boolean): string | undefined;
   call(
     handle: number,
     now: number,
@@ -377,7 +371,7 @@ interface Flat {
     tool: string | undefined,
     id: string | undefined,
     token: string | undefined,
-    rare: CallSpec | undefined,
+    rare: string | undefined,
   ): number;
   head(
     handle: number,
@@ -401,8 +395,8 @@ export type RawCore = Pick<Core, Same> & {
     memory: WebAssembly.Memory;
     /** Makes room for so many bytes of bodies: its address. It stands until more is asked for, or too much was pushed. */
     room(bytes: number): number;
-    /** The rare outputs of what was told last, in order. */
-    rare(handle: number): RareOutput[];
+    /** The rare outputs of what was told last, in order: JSON text of an array of {@link RareOutput}. */
+    rare(handle: number): string;
   };
 
 /** What was made, before it is told apart from what else is told. */
