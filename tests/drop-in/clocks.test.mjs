@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { afterEach, before, beforeEach, describe, mock, test } from "node:test";
 import { eventStream, stubServer } from "../js/support/stub-server.mjs";
-import "../js/support/timers.mjs";
+import "./timers.mjs";
 import { aiSdk1, aiSdk2, sdkV1, sdkV2Legacy } from "./clients/all.mjs";
 import { createTransport, landfall, ours } from "./transports.mjs";
 
