@@ -1,6 +1,6 @@
 // The entries of the package: the same exports, and where each has its module from.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -69,6 +69,17 @@ test("the classes have their names in the minified files", async () => {
     const exported = await import(new URL(`${entry}.js`, folder));
     for (const name of ["ConfigError", "LandfallTransport", "ServerError", "ToolCallFailedError"])
       assert.equal(exported[name].name, name, entry);
+  }
+});
+
+test("of an error that nobody catches a terminal shows no whole file", () => {
+  for (const entry of ENTRIES) {
+    const program = `import { LandfallTransport } from ${JSON.stringify(new URL(`${entry}.js`, folder))}; new LandfallTransport("nowhere");`;
+    const { stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", program], {
+      encoding: "utf8",
+    });
+    assert.match(stderr, /ConfigError/);
+    assert.ok(stderr.length < 4_000, `${entry}: ${stderr.length} characters`);
   }
 });
 

@@ -52,6 +52,13 @@ test("globalThis.fetch is read when a request is made", async (t) => {
   assert.equal(replaced.mock.calls[0].this, undefined);
 });
 
+test("whatever is put in the place of fetch is given Headers", async (t) => {
+  const { ask } = exchanges({ fetch: undefined });
+  const replaced = t.mock.method(globalThis, "fetch", async () => new Response(null));
+  await ask(1);
+  assert.ok(replaced.mock.calls[0].arguments[1].headers instanceof Headers);
+});
+
 test("headers: the core's are above the call's, above the session's, above requestInit's", async () => {
   const { ask, asked } = exchanges({
     requestInit: { headers: { a: "init", b: "init", c: "init", d: "init" } },

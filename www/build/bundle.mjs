@@ -7,6 +7,8 @@ import { build } from "esbuild";
 /** Whose state is one for all entries of a process: each is a file of its own, beside them. */
 export const SHARED = ["entry/inline.js", "entry/imported.js"];
 const isPacked = /\/wasm-inline\.js$/;
+// Node shows the line that an uncaught error comes from: in one line that is the whole file.
+const mostPerLine = 500;
 
 /** What stays an import: peers, what the runtime has, the module as a file, and what is shared. */
 const outside = {
@@ -45,6 +47,7 @@ export async function bundle(names, from, to, banner) {
       plugins: [outside],
       metafile: true,
       absWorkingDir: from,
+      lineLimit: mostPerLine,
       banner: { js: banner },
       logLevel: "warning",
     },

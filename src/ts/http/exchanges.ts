@@ -49,6 +49,9 @@ const tooLate = "LANDFALL_LATE";
 
 const mostKept = 1_000;
 
+// The runtime's own, unless it was replaced before landfall was imported.
+const ownFetch = globalThis.fetch;
+
 /** What of the user's goes into each request. */
 export interface ExchangeSettings {
   fetch: FetchLike | undefined;
@@ -195,9 +198,9 @@ export class Exchanges {
     return !headers && credentials === undefined && !requestInit.headers && of?.given === undefined;
   }
 
-  /** The core's alone. A `fetch` of the user's gets `Headers`, as from the official transports. */
+  /** The core's alone. A `fetch` that somebody put in gets `Headers`, as from the official transports. */
   #ownHeaders(own: Readonly<Record<string, string>>): HeadersInit {
-    return this.#settings.fetch === undefined ? own : new Headers(own);
+    return (this.#settings.fetch ?? globalThis.fetch) === ownFetch ? own : new Headers(own);
   }
 
   async #userHeaders(
