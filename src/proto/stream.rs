@@ -159,7 +159,9 @@ pub(crate) struct Stream {
     pub(crate) misses: u32,
     /// Failed attempts in a row that say nothing about the session.
     pub(crate) failures: u32,
-    /// Resumes that fetch rejected, in a row.
+    /// A resume was rejected by fetch, and nothing of the session's was answered since.
+    pub(crate) is_rejected: bool,
+    /// How often in a row the session was seen to live behind such a rejection.
     pub(crate) rejected: u32,
     /// Broken copies of an event: the second is final.
     pub(crate) broken: u32,
@@ -216,6 +218,7 @@ impl Stream {
             barren: 0,
             misses: 0,
             failures: 0,
+            is_rejected: false,
             rejected: 0,
             broken: 0,
             passed: false,
@@ -317,6 +320,7 @@ impl Stream {
         self.barren = 0;
         self.misses = 0;
         self.failures = 0;
+        self.is_rejected = false;
         self.rejected = 0;
         self.refused = false;
         self.passed = false;

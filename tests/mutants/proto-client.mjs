@@ -62,9 +62,9 @@ export default [
   },
   {
     file: "src/proto/client/cors.rs",
-    from: "s.rejected >= 2 && !s.is_open()",
-    to: "s.rejected >= 1 && !s.is_open()",
-    test: "--test proto guards::recovery",
+    from: "if stream.rejected < 2 {",
+    to: "if stream.rejected < 1 {",
+    test: "--test proto cors",
   },
   {
     file: "src/proto/client/earlier.rs",

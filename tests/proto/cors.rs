@@ -73,7 +73,7 @@ fn resumes_rejected_twice_while_posts_are_answered_end_that_call_and_for_a_minut
     let failure = world.failure(call);
     assert_eq!((failure.reason, failure.diagnostics.hint), (Reason::ResumeRejected, Some(Hint::Cors)));
     assert!(failure.text.contains("perhaps the server does not list last-event-id"), "{}", failure.text);
-    assert_eq!(failure.diagnostics.attempts.len(), 2, "a third was planned, and not made");
+    assert_eq!(failure.diagnostics.attempts.len(), 3, "a fourth was planned, and not made");
     world.take_cancelled();
     world.pass(59_000);
     let (call, _) = cut_behind_an_event(&mut world);
@@ -87,6 +87,29 @@ fn resumes_rejected_twice_while_posts_are_answered_end_that_call_and_for_a_minut
     world.head(get, 200, SSE, None);
     world.body(get, &result(&id));
     assert!(world.answer(call).contains("ok"), "after a minute it is tried again");
+}
+
+/// A page whose network was away for some seconds.
+#[test]
+fn resumes_that_are_rejected_while_nothing_is_answered_are_no_matter_of_headers() {
+    let mut world = World::connected(cross_origin());
+    let (call, id) = cut_behind_an_event(&mut world);
+    let mut resumes = 0;
+    let get = loop {
+        let (_, exchange, request) = world.next_request();
+        match &request.body {
+            None if resumes == 3 => break exchange,
+            None => {
+                resumes += 1;
+                world.cut(exchange);
+            }
+            Some(_) if resumes == 3 => world.reply(exchange, &request, "{}"),
+            Some(_) => world.cut(exchange),
+        }
+    };
+    world.head(get, 200, SSE, None);
+    world.body(get, &result(&id));
+    assert!(world.answer(call).contains("ok"));
 }
 
 #[test]

@@ -97,7 +97,8 @@ impl Client {
         (!added.is_empty()).then(|| added.join(", "))
     }
 
-    /// A session answered while resumes were rejected twice: the page may not resume here, perhaps.
+    /// A session answered after a resume was rejected. One that does so twice may not be resumed from this page, perhaps; what
+    /// was rejected while nothing was answered says no more than that the network was down.
     pub(super) fn judge_rejected_resumes(&mut self, now: Instant) {
         if !self.config.cross_origin {
             return;
@@ -107,9 +108,12 @@ impl Client {
                 continue;
             }
             let Some(entry) = self.ledger.get(call) else { continue };
-            let rejected = entry.request.kind == Kind::Request
-                && entry.lineage.stream.as_ref().is_some_and(|s| s.rejected >= 2 && !s.is_open());
-            if !rejected {
+            let is_request = entry.request.kind == Kind::Request;
+            let Some(stream) = entry.lineage.stream.as_mut().filter(|s| is_request && !s.is_open()) else {
+                continue;
+            };
+            stream.rejected += u32::from(std::mem::take(&mut stream.is_rejected));
+            if stream.rejected < 2 {
                 continue;
             }
             self.session.no_resume_until = now + NO_RESUME;

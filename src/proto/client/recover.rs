@@ -320,7 +320,7 @@ impl Client {
         }
         self.unanswered(now, Some(call));
         if let Some(stream) = self.stream(call) {
-            stream.rejected += 1;
+            stream.is_rejected = true;
         }
         self.happens(now, call, Happened::Unanswered, Loss::new(DropCause::Network, ""));
     }

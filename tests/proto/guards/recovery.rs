@@ -273,9 +273,12 @@ fn a_resume_beside_a_silent_body_is_no_more_allowed_than_any_other() {
 fn where_the_page_may_not_resume_a_silent_body_is_waited_for() {
     let (mut world, refused, _, get) = cut(Options { cross_origin: true, ..options() });
     world.cut(get);
-    let get = next_get(&mut world);
-    world.cut(get);
-    answer_ping(&mut world);
+    for _ in 0..2 {
+        assert!(world.is_pending(refused), "the network may have been away");
+        let get = next_get(&mut world);
+        world.cut(get);
+        answer_ping(&mut world);
+    }
     assert_eq!(world.failure(refused).reason, Reason::ResumeRejected);
     world.take_cancelled();
     let (call, id, post) = world.streaming();
