@@ -85,6 +85,7 @@ export function suites() {
     node("conformance", "tests/conformance", { skip: node22() ? undefined : "no Node 22" }),
     // Each file waits for other programs most of the time.
     node("packaging", "tests/packaging", { flags: ["--test-concurrency=3"] }),
+    node("pages before the relay", "tests/relay/pages", { skip: chromium, flags: ["--test-timeout=180000"] }),
     node("pages", "tests/pages", { skip: chromium, flags: ["--test-timeout=180000"] }),
     node("handles", "tests/handles", { flags: ["--expose-gc", "--test-concurrency=2"] }),
     fuzz(),
