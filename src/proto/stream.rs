@@ -320,8 +320,8 @@ impl Stream {
         self.barren = 0;
         self.misses = 0;
         self.failures = 0;
-        self.is_rejected = false;
         self.rejected = 0;
+        self.is_rejected = false;
         self.refused = false;
         self.passed = false;
     }
