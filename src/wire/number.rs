@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_as_the_same_number() {
-        let parts = (0..128).map(|bucket| f64::from_bits((0.125_f64.to_bits() >> 50) + bucket << 50));
+        let parts = (0..128).map(|bucket| f64::from_bits(((0.125_f64.to_bits() >> 50) + bucket) << 50));
         let clocks = [0.0, 0.001, 1.5, -2.25, 1e15 + 0.5, 9_007_199_254_740_993.0, 18_446_744_073_709_552.0];
         for number in parts.chain(clocks) {
             assert_eq!(shown(number).parse::<f64>(), Ok(number), "{number}");
