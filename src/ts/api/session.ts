@@ -21,7 +21,8 @@ import type {
  * loop over a call that has ended long ago. Before a loop begins, and after the last one was left by `break`, the last 1 000 events are kept and older ones dropped, which a `warning` event reports
  * to the next loop; the outcome is always kept. A message or progress given to a loop is handled when the loop asks for
  * the next event or is left; what nobody listens to is handled when it comes. Leaving a loop does not cancel the call.
- * The iteration never throws.
+ * The iteration never throws. Where more than `limits.maxPending` wait for a loop nothing is read until it goes on: a loop
+ * that waits for the result of its own call waits until `deadlineMs`.
  */
 // biome-ignore lint/suspicious/noExplicitAny: only the caller knows the shape of a result
 export interface ToolCall<Result = any> extends AsyncIterable<CallEvent<Result>> {
