@@ -305,6 +305,9 @@ impl Outbox {
 
     /// The rare outputs, in order: JSON text of an array.
     pub(super) fn rare_text(&mut self) -> String {
+        if self.rare.is_empty() {
+            self.rare.open('[');
+        }
         self.rare.close(']');
         self.rare.take()
     }
