@@ -68,7 +68,7 @@ export function suites() {
     node("servers of others", "tests/servers"),
     node("fault matrix", "tests/matrix"),
     node("relay", "tests/relay"),
-    node("proof of the relay", "tests/relay/proof"),
+    node("proof of the relay", "tests/relay/proof", { flags: ["--expose-gc"] }),
     node("load", "tests/load", { flags: ["--expose-gc"] }),
     node("drop-in", "tests/drop-in"),
     // @ai-sdk/mcp 2 asks for Node 22.
