@@ -95,7 +95,7 @@ pub fn connect(handle: u32, now: f64) -> u32 {
     make(handle, now, |client, now| Ok(client.connect(now)))
 }
 
-/// Makes a call: the first output is what was made, or refused. `flags`, and what else is read of `rare`: see [`call_spec`].
+/// Makes a call: the first output is what was made, or refused. `flags`, and what else is read of `rare`: see `call_spec`.
 #[wasm_bindgen]
 #[allow(clippy::too_many_arguments)] // Read property by property, an object of these takes longer than all else here.
 pub fn call(
@@ -229,7 +229,7 @@ pub fn sent(handle: u32, now: f64, exchange: u32) -> u32 {
     enter(handle, now, |client, now| client.handle_input(now, Input::Sent(ExchangeId(exchange))))
 }
 
-/// The head of a response; `marks` and the target of a redirect: see [`response_head`].
+/// The head of a response; `marks` and the target of a redirect: see `response_head`.
 #[wasm_bindgen]
 #[allow(clippy::too_many_arguments)] // One entry for each head, and no object.
 pub fn head(
@@ -248,7 +248,7 @@ pub fn head(
 }
 
 /// Makes room for so many bytes of bodies: where they are to be written. It stands until more room is asked for, or more
-/// than [`KEPT_INPUT`] was pushed.
+/// than `KEPT_INPUT` was pushed.
 #[wasm_bindgen]
 pub fn room(bytes: usize) -> usize {
     INPUT.with_borrow_mut(|input| {
