@@ -300,3 +300,31 @@ test("numbers are behind the secret, and tell what happened", async (t) => {
     assert.ok(text.includes(`\n${line}\n`), `${line}\n${text}`);
   assert.match(text, /landfall_relay_connection_seconds\{quantile="0\.99"\} [\d.e-]+\n/);
 });
+
+test("a request without an id is no way to call a tool", async (t) => {
+  const at = await staged(t);
+  const raw = new Raw(at.url);
+  await raw.initialize();
+  const params = { name: "slow", arguments: {} };
+  assert.equal((await raw.post({ jsonrpc: "2.0", method: "tools/call", params })).status, 202);
+  assert.equal((await raw.post({ jsonrpc: "2.0", method: "notifications/roots/list_changed" })).status, 202);
+  const methods = () => at.upstream.log.map(({ body }) => body?.method ?? JSON.parse(body || "{}").method);
+  await until(() => methods().includes("notifications/roots/list_changed"));
+  assert.ok(!methods().includes("tools/call"));
+});
+
+test("who is refused with a long body is heard when he comes again", async (t) => {
+  const at = await staged(t, { env: { PUBLIC: "", SECRET: "s3cret" } });
+  const post = (authorization) =>
+    fetch(at.url, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization },
+      body: JSON.stringify({ ...ping, params: { text: "x".repeat(300_000) } }),
+      signal: AbortSignal.timeout(10_000),
+    }).then(
+      ({ status }) => status,
+      ({ name }) => name,
+    );
+  for (let n = 0; n < 3; n += 1) assert.notEqual(await post("Bearer no"), "TimeoutError");
+  assert.equal(await post("Bearer s3cret"), 400, "it names no session");
+});

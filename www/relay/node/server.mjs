@@ -53,6 +53,8 @@ export async function serve({ settings, landfall, access, folder, port = 0, cloc
 
 async function answer(relay, incoming, outgoing) {
   const response = await relay.fetch(requestOf(incoming));
+  // What is refused unread would stand in the way of the next request on its connection.
+  if (!incoming.complete) outgoing.setHeader("connection", "close");
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   outgoing.flushHeaders();
   if (response.body === null) outgoing.end();

@@ -225,7 +225,8 @@ export class Session {
     if (kind !== "notification" || message.method === "notifications/initialized") return;
     const { method, params } = message;
     if (method === "notifications/cancelled") this.#calls.cancel(params?.requestId);
-    else this.#upstream.notify(method, params);
+    // Any other method without an id would be a request that no list of tools and no quota has seen.
+    else if (method.startsWith("notifications/")) this.#upstream.notify(method, params);
   }
 
   async #call(requests, hash) {
