@@ -88,7 +88,8 @@ for (const [name, open] of Object.entries(clients))
       });
 
       // By JSON a server can ask on its GET stream alone, and this one asks in its call.
-      test("answers what the server asks", { skip: json }, async () => {
+      if (json) return;
+      test("answers what the server asks", async () => {
         const client = await open(at.url);
         const answer = JSON.parse(textOf(await client.call("ask", { key: "asked" })));
         assert.deepEqual([answer.action, answer.content], ["accept", { name: "Ann" }]);
