@@ -4,19 +4,11 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { inInstances } from "../support/instances.mjs";
 import { dropped, inTurn, sideBySide, troubled, troubles } from "./many.mjs";
 
 const MIB = 1 << 20;
 
-/** Every instance that was made and is not yet collected. */
-const made = [];
-WebAssembly.Instance = new Proxy(WebAssembly.Instance, {
-  construct(target, args) {
-    const instance = Reflect.construct(target, args);
-    made.push(new WeakRef(instance));
-    return instance;
-  },
-});
 const { connect } = await import("../../target/npm/entry/index.js");
 
 // In a process of its own: what the server remembers is no part of this heap.
@@ -46,12 +38,9 @@ async function inUse() {
     await sleep(50);
     globalThis.gc();
   }
-  const instances = made.map((ref) => ref.deref()).filter(Boolean);
-  const memoryOf = ({ exports }) => Object.values(exports).find((each) => each instanceof WebAssembly.Memory);
   return {
     heap: process.memoryUsage().heapUsed,
-    wasm: instances.reduce((sum, each) => sum + memoryOf(each).buffer.byteLength, 0),
-    instances: instances.length,
+    ...inInstances(),
     sockets: active("TCPSocketWrap"),
     timers: active("Timeout"),
   };

@@ -217,7 +217,7 @@ export default [
     test: "--test proto handshakes",
   },
   {
-    file: "src/proto/client/recover.rs",
+    file: "src/proto/client/settle.rs",
     from: "let is_known = !entry.lineage.adopts || entry.delivery.cancel_reason.is_some();",
     to: "let is_known = true;",
     test: "--test proto handled",

@@ -1,5 +1,6 @@
 // A line to a server that can be cut: connections are reset, and for a while none is made.
 import { connect, createServer } from "node:net";
+import { couple } from "./couple.mjs";
 
 /** Starts one before this URL: `{ url, cut(ms), close() }`. */
 export async function cutter(url) {
@@ -9,17 +10,7 @@ export async function cutter(url) {
   const server = createServer((near) => {
     if (isDown) return near.resetAndDestroy();
     const far = connect(Number(port), "127.0.0.1");
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ]) {
-      open.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        open.delete(socket);
-        other.destroy();
-      });
-    }
+    couple(near, far, open);
     near.pipe(far).pipe(near);
   });
   const cutAll = () => {

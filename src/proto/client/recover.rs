@@ -6,12 +6,11 @@ use super::ladder::Loss;
 use super::replace::LOST;
 use super::{Client, Output};
 use crate::proto::backoff::times;
-use crate::proto::error::{Outcome, Reason};
+use crate::proto::error::Reason;
 use crate::proto::event::{Attempt, AttemptResult, DropCause, Event, Level};
 use crate::proto::http::{IoFailure, Redirect, ResponseHead};
 use crate::proto::jsonrpc::{Heard, Payload};
 use crate::proto::ledger::{Call, Kind};
-use crate::proto::machines::dialect::CancelBy;
 use crate::proto::machines::outage::{self, MayGo};
 use crate::proto::machines::recovery::{self, Happened, Pace, Step};
 use crate::proto::number::shown;
@@ -479,25 +478,5 @@ impl Client {
     pub(super) fn attempt_again(&mut self, call: CallId) -> Option<&mut Attempt> {
         let is_call = self.ledger.peek(call).is_some_and(|entry| entry.request.kind == Kind::Request);
         self.last_attempt(call).filter(|attempt| is_call && attempt.level != Level::L1)
-    }
-
-    pub(super) fn cancel_call(&mut self, now: Instant, call: CallId) {
-        let call = self.session.handshake.meant_by(call);
-        self.fail(now, call, Reason::Cancelled, "cancelled by the caller");
-    }
-
-    /// Whether the server should be told that nobody waits any more: we gave up, and it may still be working. It is not
-    /// where it answered or refused, where the session is gone, and where its POST met the network's error, as the word
-    /// of it would. By what id it knows a stream that another client began is not known; a Client's own word goes out all
-    /// the same.
-    pub(super) fn should_tell(entry: &Call, reason: Reason) -> bool {
-        let is_known = !entry.lineage.adopts || entry.delivery.cancel_reason.is_some();
-        let by_notice = entry.request.dialect.cancel_by() == CancelBy::Notice;
-        entry.request.kind == Kind::Request
-            && is_known
-            && !entry.delivery.stranded
-            && by_notice
-            && entry.outcome() == Outcome::Unknown
-            && reason.gave_up()
     }
 }

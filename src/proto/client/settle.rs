@@ -6,6 +6,7 @@ use crate::proto::event::{Event, Failure, Settlement};
 use crate::proto::http::{IoFailure, Reach};
 use crate::proto::ledger::{Call, Kind};
 use crate::proto::machines::detection::Probe;
+use crate::proto::machines::dialect::CancelBy;
 use crate::proto::stream::{Body, Phase};
 use crate::proto::time::Instant;
 use crate::proto::timer::{Clock, Owner};
@@ -223,6 +224,26 @@ impl Client {
             body: refusal.map(|refusal| self.redacted(&refusal.body)),
             diagnostics,
         }
+    }
+
+    pub(super) fn cancel_call(&mut self, now: Instant, call: CallId) {
+        let call = self.session.handshake.meant_by(call);
+        self.fail(now, call, Reason::Cancelled, "cancelled by the caller");
+    }
+
+    /// Whether the server should be told that nobody waits any more: we gave up, and it may still be working. It is not
+    /// where it answered or refused, where the session is gone, and where its POST met the network's error, as the word
+    /// of it would. By what id it knows a stream that another client began is not known; a Client's own word goes out all
+    /// the same.
+    pub(super) fn should_tell(entry: &Call, reason: Reason) -> bool {
+        let is_known = !entry.lineage.adopts || entry.delivery.cancel_reason.is_some();
+        let by_notice = entry.request.dialect.cancel_by() == CancelBy::Notice;
+        entry.request.kind == Kind::Request
+            && is_known
+            && !entry.delivery.stranded
+            && by_notice
+            && entry.outcome() == Outcome::Unknown
+            && reason.gave_up()
     }
 }
 

@@ -4,6 +4,7 @@ import { ConfigError } from "../api/errors.js";
 import type { SendOptions } from "../api/options.js";
 import { isObject } from "../base/json.js";
 import { textOf } from "../base/thrown.js";
+import { jsonRpcError } from "../call/events.js";
 import type { CallSpec } from "../core/protocol.js";
 import type { Prepared } from "../options/call-spec.js";
 import { readTimeouts, type Settings } from "../options/settings.js";
@@ -160,4 +161,27 @@ function json(what: string, value: unknown): string {
 export function cancelled(requestId: string | number): object {
   const params = { requestId, reason: "the call it was asked in has ended" };
   return { jsonrpc: "2.0", method: "notifications/cancelled", params };
+}
+
+/** The parameters without `_meta`. */
+export function withoutMeta({ _meta, ...rest }: { _meta?: unknown }): object {
+  return rest;
+}
+
+/** An answer as text; without what the server added to its error, where the engine can't write that. */
+export function textOfAnswer({
+  jsonrpc,
+  id,
+  error,
+}: {
+  jsonrpc?: unknown;
+  id?: unknown;
+  error?: unknown;
+}): string {
+  try {
+    return JSON.stringify({ jsonrpc, id, error });
+  } catch {
+    const { code, message } = jsonRpcError(error);
+    return JSON.stringify({ jsonrpc, id, error: { code, message } });
+  }
 }

@@ -34,6 +34,8 @@ import {
   preparedRequest,
   resumption,
   signalsOf,
+  textOfAnswer,
+  withoutMeta,
 } from "./messages.js";
 import {
   type Client,
@@ -486,19 +488,5 @@ export class ClientTransport {
   }
 }
 
-function withoutMeta({ _meta, ...rest }: { _meta?: unknown }): object {
-  return rest;
-}
-
 // The stream for what belongs to no call.
 const ofNoMessage = new Set(["listen_given_up"]);
-
-/** An answer as text; without what the server added to its error, where the engine can't write that. */
-function textOfAnswer({ jsonrpc, id, error }: { jsonrpc?: unknown; id?: unknown; error?: unknown }): string {
-  try {
-    return JSON.stringify({ jsonrpc, id, error });
-  } catch {
-    const { code, message } = jsonRpcError(error);
-    return JSON.stringify({ jsonrpc, id, error: { code, message } });
-  }
-}

@@ -1,5 +1,6 @@
 // A line to a relay that loses one answer: a browser then sends its POST again by itself, if the connection was used before.
 import { connect, createServer } from "node:net";
+import { couple } from "../couple.mjs";
 
 /**
  * Starts one before this URL: `{ url, posts, lose({ word, how, when }), close() }`. The first request that has `word` in it
@@ -14,17 +15,7 @@ export async function dropper(url) {
   const server = createServer((near) => {
     const far = connect(Number(port), "127.0.0.1");
     const state = { requests: 0, isLost: false };
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-    }
+    couple(near, far, sockets);
     far.on("data", (chunk) => {
       if (!state.isLost) near.write(chunk);
     });

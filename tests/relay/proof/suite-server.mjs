@@ -1,11 +1,8 @@
 // The server that the conformance suite's server scenarios ask for, on the official SDK: nobody publishes one.
-import { randomUUID } from "node:crypto";
-import { createServer } from "node:http";
-import { json } from "node:stream/consumers";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import * as schemas from "@modelcontextprotocol/sdk/types.js";
 import { InMemoryEventStore } from "../../migration/event-store.mjs";
+import { serveSessions } from "./sdk-server.mjs";
 import { IMAGE, TOOLS } from "./suite-tools.mjs";
 
 const LOCAL = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/;
@@ -18,37 +15,9 @@ const CAPABILITIES = {
 };
 
 /** `{ url, close() }`, on this machine. */
-export async function startSuiteServer() {
-  const sessions = new Map();
-  const newSession = async () => {
-    const transport = new StreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      eventStore: new InMemoryEventStore(),
-      retryInterval: 500,
-      onsessioninitialized: (id) => sessions.set(id, transport),
-      onsessionclosed: (id) => sessions.delete(id),
-    });
-    await newServer().connect(transport);
-    return transport;
-  };
-  const server = createServer(async (request, response) => {
-    const { headers, method } = request;
-    if (!isLocal(headers)) return response.writeHead(403).end();
-    const body = method === "POST" ? await json(request) : undefined;
-    const known = sessions.get(headers["mcp-session-id"]);
-    const transport = known ?? (body?.method === "initialize" ? await newSession() : undefined);
-    if (transport) return transport.handleRequest(request, response, body);
-    return response.writeHead(404).end();
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${server.address().port}/mcp`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      }),
-  };
+export function startSuiteServer() {
+  const transport = () => ({ eventStore: new InMemoryEventStore(), retryInterval: 500 });
+  return serveSessions({ newServer, transport, refuses: (headers) => !isLocal(headers) });
 }
 
 function isLocal({ host = "", origin }) {

@@ -1,5 +1,6 @@
 // A line to a relay that drops connections as a seed has it: by a reset or a FIN, sooner or later, or before anything came.
 import { connect, createServer } from "node:net";
+import { couple } from "../couple.mjs";
 
 /** Numbers from 0 to 1 of a seed. */
 export function random(seed) {
@@ -34,17 +35,7 @@ export async function weather(url, seed) {
     if (faults.isOn && next() < REFUSED) return strike(near);
     if (faults.isOn && next() < DROPPED) setTimeout(strike, next() * MOST_MS, near).unref();
     const far = connect(Number(port), "127.0.0.1");
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => {
-        sockets.delete(socket);
-        other.destroy();
-      });
-    }
+    couple(near, far, sockets);
     near.pipe(far).pipe(near);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
